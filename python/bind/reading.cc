@@ -4,13 +4,16 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
 #include "bind.h"
 #include "buffer.h"
 #include "signals.h"
+#include "thalweg/base/parallel.h"
 #include "thalweg/base/scratch_budget.h"
+#include "thalweg/checkpoint/verify.h"
 #include "thalweg/dataset/read/follower.h"
 #include "thalweg/dataset/read/reader.h"
 #include "thalweg/dataset/read/verify.h"
@@ -53,13 +56,28 @@ std::unique_ptr<Reader> open_far(std::string name, std::uint64_t size_bytes, nb:
     return Reader::open(std::move(file), true);
 }
 
+// Returns device, inode, size and time of modification (ns), or None.
+std::optional<std::tuple<std::uint64_t, std::uint64_t, std::uint64_t, std::int64_t>> state_of(Reader const& reader) {
+    auto const state = reader.state();
+    if (!state) return std::nullopt;
+    return std::tuple(state->device, state->inode, state->size_bytes, state->mtime_ns);
+}
+
 // `progress` is called with the fraction that is done, from any thread, one call at a time.
 Verification verify_file(std::string const& path, unsigned threads,
                          std::optional<std::function<void(double)>> const& progress) {
-    return verify(path, threads, [&, check = signal_check()](double share) {
+    auto found = verify(path, threads, [&, check = signal_check()](double share) {
         if (progress) (*progress)(share);
         check();
     });
+    if (auto checkpoint = checkpoint::verify(path, threads > 0 ? threads : base::usable_cores())) {
+        found.pages = checkpoint->pieces; // its record has checksums of all that the datasets have
+        found.pages_without_checksum = 0;
+        std::erase_if(found.left_out, [](auto const& each) { return each.path == "/thalweg"; }); // the record
+        found.faults += checkpoint->faults.size();
+        found.messages.insert(found.messages.end(), checkpoint->faults.begin(), checkpoint->faults.end());
+    }
+    return found;
 }
 
 } // namespace
@@ -72,6 +90,8 @@ void bind_reading(nb::module_& module) {
         .def_prop_ro("path", &Reader::path)
         .def_prop_ro("is_far", &Reader::is_far)
         .def_prop_ro("is_open_run", &Reader::is_open_run)
+        .def_prop_ro("state", state_of)
+        .def("check_state", &Reader::check_state)
         .def_prop_ro("id", [](Reader const& reader) { return reader.head().id; })
         .def_prop_ro("schema", [](Reader const& reader) { return model::to_json(reader.head().schema); })
         .def_prop_ro("metadata", &Reader::metadata)

@@ -132,7 +132,7 @@ def test_a_pickle_does_not_show_another_file(path: Path) -> None:
             pickle.loads(each)
     write(path, offset=7)
     for each in pickled.values():
-        with pytest.raises(tw.DataError, match=r"is not the file that was pickled \(it was run "):
+        with pytest.raises(tw.DataError, match=r"is not the file that was opened \(it was run "):
             pickle.loads(each)
 
 

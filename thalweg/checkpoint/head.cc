@@ -9,13 +9,14 @@
 #include "thalweg/base/checksum.h"
 #include "thalweg/base/error.h"
 #include "thalweg/base/units.h"
+#include "thalweg/format/hdf5/ours/header.h"
 
 namespace thalweg::checkpoint {
 namespace {
 
-constexpr std::size_t kMarkOffset = 2048;
 constexpr std::size_t kPlaceOffset = 3072;
-constexpr std::string_view kMark = "THALWEG CHECKPOINT ";
+using format::hdf5::ours::kMarkOffset;
+constexpr std::string_view kMark = format::hdf5::ours::kCheckpointMark;
 constexpr std::size_t kMostIdBytes = 64;
 
 std::uint64_t checksum_of(RecordPlace const& place) {

@@ -6,6 +6,7 @@
 
 #include "thalweg/base/error.h"
 #include "thalweg/dataset/read/reader.h"
+#include "thalweg/format/hdf5/files/format.h"
 
 namespace thalweg::record {
 namespace {
@@ -29,16 +30,34 @@ std::vector<source::RowSet> read_tables(dataset::Reader const& reader) {
     return sets;
 }
 
-bool is_compass(std::string const& path) {
+constexpr std::uint64_t kBeginBytes = 2; // which a header of CoMPASS takes
+
+bool is_compass_name(std::string const& path) {
     auto extension = std::filesystem::path(path).extension().string();
     std::transform(extension.begin(), extension.end(), extension.begin(),
                    [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
     return extension == ".bin";
 }
 
-bool is_hdf5(std::string const& path) {
+bool is_hdf5_name(std::string const& path) {
     auto const extension = std::filesystem::path(path).extension();
     return extension == ".h5" || extension == ".hdf5" || extension == ".lh5";
+}
+
+enum class Content : std::uint8_t { compass, hdf5, unknown };
+
+// The bytes tell the kind. The name tells it only if they tell nothing: of a later file of a split run, which has no
+// header, of a damaged file, and of a pipe, whose bytes can be read once.
+Content content_of(std::string const& path, source::CompassOptions const& compass) {
+    if (std::filesystem::is_regular_file(path)) {
+        auto const file = storage::open_file_storage(path, storage::OpenMode::read_only, storage::Engine::posix);
+        if (format::hdf5::files::is_hdf5(*file)) return Content::hdf5;
+        std::vector<std::byte> begin(std::min(file->size(), kBeginBytes));
+        file->read(0, begin);
+        if (source::begins_like_compass(begin)) return Content::compass;
+    }
+    if (is_hdf5_name(path)) return Content::hdf5;
+    return is_compass_name(path) || compass.header ? Content::compass : Content::unknown;
 }
 
 } // namespace
@@ -48,14 +67,16 @@ std::vector<source::RowSet> read_row_sets(std::string const& path) { return read
 std::unique_ptr<source::Source> open_recorded(std::string const& path, source::ReplayOptions options,
                                               source::CompassOptions const& compass) {
     options.metadata.insert({"input", std::filesystem::absolute(path).lexically_normal().string()});
-    if (is_compass(path)) {
+    auto const content = content_of(path, compass);
+    if (content == Content::compass) {
         options.metadata.insert({"clock_domain", "the digitizer's own clock: ps since start of run; not UTC"});
-        auto tables = source::read_compass(path, compass);
-        if (tables.empty())
+        auto rows = source::read_compass(path, compass);
+        if (!rows.cut.empty()) options.left_out.push_back({"the end of the file", rows.cut});
+        if (rows.tables.empty())
             base::fail_data({path + " cannot be replayed", "it is a CoMPASS file without a record", ""});
-        return source::make_replay(std::move(tables), options);
+        return source::make_replay(std::move(rows.tables), options);
     }
-    if (!is_hdf5(path)) {
+    if (content == Content::unknown) {
         base::fail_usage({path + " cannot be replayed", "it is of no known format",
                           "give a CoMPASS file (.BIN) or an HDF5 file (.h5, .hdf5, .lh5)"});
     }

@@ -109,21 +109,25 @@ float period_ns(std::uint16_t board, CompassOptions const& options, std::vector<
 
 } // namespace
 
-std::vector<RowSet> parse_compass(std::span<std::byte const> bytes, std::string const& name,
-                                  CompassOptions const& options, std::vector<double> const& sample_period_ns) {
+CompassRows parse_compass(std::span<std::byte const> bytes, std::string const& name, CompassOptions const& options,
+                          std::vector<double> const& sample_period_ns) {
     CompassRecords reader(bytes, name, options.header);
     std::map<Address, Records> channels;
     for (CompassRecord record; reader.next(record);) channels[{record.board, record.channel}].push_back(record);
     if (channels.empty()) return {};
     bool const many_boards = channels.begin()->first.first != channels.rbegin()->first.first;
-    std::vector<RowSet> row_sets;
+    CompassRows rows;
+    if (reader.left_over_bytes() > 0) {
+        rows.cut = fmt::format("the file ends within a record: {} bytes are left over at offset {}",
+                               reader.left_over_bytes(), reader.offset());
+    }
     for (auto const& [address, records] : channels) {
         auto const dt_ns = period_ns(address.first, options, sample_period_ns);
-        row_sets.push_back({.table = table_of(address, many_boards, reader.content(), records),
+        rows.tables.push_back({.table = table_of(address, many_boards, reader.content(), records),
                             .rows = records.size(),
                             .columns = columns_of(reader.content(), records, dt_ns)});
     }
-    return row_sets;
+    return rows;
 }
 
 } // namespace thalweg::source

@@ -6,7 +6,7 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
     using namespace thalweg;
     try {
         auto const bytes = std::as_bytes(std::span(data, size));
-        auto const tables = source::parse_compass(bytes, "fuzz", {});
+        auto const tables = source::parse_compass(bytes, "fuzz", {}).tables;
         if (tables.empty()) return 0; // a file without a record
         auto const source = source::make_replay(tables, {.loops = 2});
         source::Batch batch;

@@ -21,15 +21,23 @@ struct CompassOptions {
     std::optional<double> sample_period_ns;
 };
 
+struct CompassRows {
+    std::vector<RowSet> tables;
+    std::string cut; // a sentence if the file ends within a record, as after a crash; else empty
+};
+
 // Returns tables "ch0", "ch1", ..., or "board0/ch0", ... if there are several boards, with timestamp (uint64, ps),
 // energy, energy_calibrated, energy_short (each if the file has it), flags, and waveform {t0, dt, values}. Waveforms
 // have a fixed size if all records of the channel have as many samples; otherwise they are lists. A file without
-// records gives no table. Throws base::SystemError if the file cannot be read, and base::DataError, with the offset, if
-// it is damaged or not a CoMPASS file.
-std::vector<RowSet> read_compass(std::string const& path, CompassOptions const& options = {});
+// records gives no table. If the file ends within a record, the rows before it are returned. Throws base::SystemError
+// if the file cannot be read, and base::DataError, with the offset, if it is damaged or not a CoMPASS file.
+CompassRows read_compass(std::string const& path, CompassOptions const& options = {});
 
 // Does the same with bytes in memory; `name` is for messages, `sample_period_ns` has one value per board.
-std::vector<RowSet> parse_compass(std::span<std::byte const> bytes, std::string const& name,
-                                  CompassOptions const& options, std::vector<double> const& sample_period_ns = {});
+CompassRows parse_compass(std::span<std::byte const> bytes, std::string const& name, CompassOptions const& options,
+                          std::vector<double> const& sample_period_ns = {});
+
+// Returns true if the file begins with a header of CoMPASS.
+bool begins_like_compass(std::span<std::byte const> bytes);
 
 } // namespace thalweg::source

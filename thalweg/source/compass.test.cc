@@ -57,7 +57,7 @@ template <typename Value> Value value_at(RowSet const& rows, std::string const& 
 }
 
 std::vector<RowSet> parse(std::vector<std::byte> const& bytes, CompassOptions const& options = {}) {
-    return parse_compass(bytes, "run.BIN", options);
+    return parse_compass(bytes, "run.BIN", options).tables;
 }
 
 std::string error_of(std::vector<std::byte> const& bytes) {
@@ -162,7 +162,7 @@ TEST(Compass, SamplePeriodComesFromTheConfigurationBeside) {
     std::ofstream(path, std::ios::binary)
         .write(reinterpret_cast<char const*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
     auto const dt_of = [&](std::size_t board, CompassOptions const& options = {}) {
-        return value_at<float>(read_compass(path, options)[board], "waveform/dt", 0);
+        return value_at<float>(read_compass(path, options).tables[board], "waveform/dt", 0);
     };
     EXPECT_TRUE(std::isnan(dt_of(0)));
     EXPECT_EQ(dt_of(0, {.sample_period_ns = 4}), 4.0f);
@@ -182,7 +182,7 @@ TEST(Compass, RealFile) {
     auto const* folder = std::getenv("THALWEG_TEST_DATA");
     auto const path = std::filesystem::path(folder ? folder : THALWEG_TEST_DATA) / "compass.BIN";
     if (!std::filesystem::exists(path)) GTEST_SKIP() << path << " is not there: set THALWEG_TEST_DATA to its folder";
-    auto const row_sets = read_compass(path.string());
+    auto const row_sets = read_compass(path.string()).tables;
     ASSERT_EQ(row_sets.size(), 2u);
     for (auto const& rows : row_sets) {
         EXPECT_EQ(rows.rows, 51u);

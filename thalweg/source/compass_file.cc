@@ -58,7 +58,7 @@ std::vector<double> periods_beside(std::filesystem::path const& file) {
 
 } // namespace
 
-std::vector<RowSet> read_compass(std::string const& path, CompassOptions const& options) {
+CompassRows read_compass(std::string const& path, CompassOptions const& options) {
     auto const bytes = read_all(path);
     return parse_compass(bytes, path, options, periods_beside(path));
 }

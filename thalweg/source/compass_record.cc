@@ -5,6 +5,7 @@
 
 #include "thalweg/base/assert.h"
 #include "thalweg/base/error.h"
+#include "thalweg/source/compass.h"
 
 namespace thalweg::source {
 namespace {
@@ -18,6 +19,12 @@ constexpr unsigned kMaxChannel = 1023;
 
 bool is_header(std::uint16_t value) { return (value & kMagicMask) == kMagic; }
 
+std::uint16_t first_number(std::span<std::byte const> bytes) {
+    std::uint16_t first = 0;
+    if (bytes.size() >= sizeof first) std::memcpy(&first, bytes.data(), sizeof first);
+    return first;
+}
+
 CompassContent content_of(std::uint16_t header) {
     return {.energy = (header & 1) != 0,
             .energy_calibrated = (header & 2) != 0,
@@ -27,13 +34,14 @@ CompassContent content_of(std::uint16_t header) {
 
 } // namespace
 
+bool begins_like_compass(std::span<std::byte const> bytes) { return is_header(first_number(bytes)); }
+
 CompassRecords::CompassRecords(std::span<std::byte const> bytes, std::string name, std::optional<std::uint16_t> header)
     : bytes_(bytes), name_(std::move(name)) {
     if (header && !is_header(*header))
         base::fail_usage({fmt::format("0x{:04X} is no CoMPASS header", *header), "", "give 0xCAE0 to 0xCAEF"});
     auto const given = header;
-    std::uint16_t first = 0;
-    if (bytes.size() >= sizeof first) std::memcpy(&first, bytes.data(), sizeof first);
+    auto const first = first_number(bytes);
     if (is_header(first)) {
         if (given && *given != first)
             base::fail_usage({fmt::format("{} has the header 0x{:04X}, not 0x{:04X}", name_, first, *given), "",
@@ -50,9 +58,32 @@ CompassRecords::CompassRecords(std::span<std::byte const> bytes, std::string nam
     content_ = content_of(*header);
 }
 
+namespace {
+
+// Raised within this file if the bytes end before a record does.
+struct EndOfBytes {
+    std::uint64_t wanted_bytes;
+};
+
+} // namespace
+
 bool CompassRecords::next(CompassRecord& record) {
     if (offset_ == bytes_.size()) return false;
     record_offset_ = offset_;
+    try {
+        take_record(record);
+    } catch (EndOfBytes const& end) {
+        auto const left = bytes_.size() - offset_;
+        if (records_ == 0)
+            fail(fmt::format("{} bytes should follow at offset {}, {} are left", end.wanted_bytes, offset_, left));
+        offset_ = record_offset_; // the program that wrote it has ended within this record
+        return false;
+    }
+    ++records_;
+    return true;
+}
+
+void CompassRecords::take_record(CompassRecord& record) {
     take(record.board);
     take(record.channel);
     take(record.timestamp_ps);
@@ -69,8 +100,6 @@ bool CompassRecords::next(CompassRecord& record) {
         take(samples);
         record.samples = take_bytes(2 * std::uint64_t{samples});
     }
-    ++records_;
-    return true;
 }
 
 template <typename Value> void CompassRecords::take(Value& value) {
@@ -78,8 +107,7 @@ template <typename Value> void CompassRecords::take(Value& value) {
 }
 
 std::span<std::byte const> CompassRecords::take_bytes(std::uint64_t count) {
-    if (count > bytes_.size() - offset_)
-        fail(fmt::format("{} bytes should follow at offset {}, {} are left", count, offset_, bytes_.size() - offset_));
+    if (count > bytes_.size() - offset_) throw EndOfBytes{count};
     auto const taken = bytes_.subspan(offset_, count);
     offset_ += count;
     THALWEG_ASSERT(record_offset_ <= offset_ && offset_ <= bytes_.size(), "a record lies within the file");

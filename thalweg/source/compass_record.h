@@ -36,10 +36,15 @@ class CompassRecords {
     CompassRecords(std::span<std::byte const> bytes, std::string name, std::optional<std::uint16_t> header);
 
     CompassContent const& content() const { return content_; }
-    // Returns false at the end. Throws base::DataError with the offset of a damaged record.
+    // Returns false at the end, or if the file ends within a record. Throws base::DataError with the offset of a
+    // damaged record, or if the file ends within the first one.
     bool next(CompassRecord& record);
+    // After the end, returns how many bytes of a record are left that does not fit into the file.
+    std::uint64_t left_over_bytes() const { return bytes_.size() - offset_; }
+    std::uint64_t offset() const { return offset_; }
 
   private:
+    void take_record(CompassRecord& record);
     template <typename Value> void take(Value& value);
     std::span<std::byte const> take_bytes(std::uint64_t count);
     [[noreturn]] void fail(std::string const& why) const;

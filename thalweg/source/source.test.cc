@@ -44,7 +44,7 @@ std::unique_ptr<Source> replay(bool ragged) {
         put(samples);
         for (std::uint32_t sample = 0; sample < samples; ++sample) put(static_cast<std::uint16_t>(i + sample));
     }
-    return make_replay(parse_compass(file, "made", {}), {.loops = 2, .batch_bytes = 500});
+    return make_replay(parse_compass(file, "made", {}).tables, {.loops = 2, .batch_bytes = 500});
 }
 
 class AnySource : public testing::TestWithParam<Candidate> {

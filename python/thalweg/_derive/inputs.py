@@ -14,10 +14,12 @@ from typing import Any
 import numpy as np
 
 from thalweg._base.errors import DataError, UsageError
+from thalweg._base.file_state import FileState
 from thalweg._base.paths import Path
 from thalweg._derive.clusters import page_ends
 from thalweg._derive.opened import OpenInput, OpenInputs, opened_input
 from thalweg._files.open import open  # noqa: A004
+from thalweg._reading.origin import Origin
 from thalweg._reading.run import Run
 from thalweg._reading.table import Table
 from thalweg._schema.attributes import Attributes
@@ -39,10 +41,14 @@ class InputFile:
     clusters: tuple[int, ...]
     """The rows at which clusters end, if it is an RNTuple."""
     identity: str
-    """A hash of its size and of its first and last bytes. Its path does not matter."""
+    """The run that it holds. In a file of another program, a hash of its size, its time of modification, and its first
+    and last bytes. Its path does not matter."""
+    origin: Origin = field(repr=False)
 
     def open(self) -> Table:
-        return open(self.path)[self.table]
+        """Raises DataError if it is not the file with which the job was planned."""
+        table: Table = self.origin.reopened()[self.table]
+        return table
 
     def to_json(self) -> dict[str, Any]:
         return {"path": self.path, "table": self.table, "rows": self.rows, "identity": self.identity}
@@ -114,7 +120,7 @@ class Inputs:
         return [name for name in names if name in found]
 
     def open(self, file: int) -> OpenInput:
-        return self.opened.open(self.files[file].path, self.files[file].table)
+        return self.opened.open(self.files[file].origin, self.files[file].table)
 
     def left_out(self, patterns: Sequence[str]) -> list[LeftOut]:
         """Returns the columns that match and cannot be read."""
@@ -139,14 +145,12 @@ def open_inputs(inputs: Path | Iterable[Path], missing: Mapping[str, Any] | None
             run = open(path)
             name = _table_of(run, path, table)
             table_of = opened_input(run[name])
-            files.append(_described(path, table_of))
+            files.append(_described(path, table_of, run.origin))
             kept.keep(path, table_of)
             schemas.append(run.schema[name])
             found = (problem for problem in run.problems if problem.path.startswith(f"{name}/"))
             problems.update({problem.path.removeprefix(f"{name}/"): problem.why for problem in found})
-    repeated = [file.path for index, file in enumerate(files) if file.path in [each.path for each in files[:index]]]
-    if repeated:
-        raise UsageError(f"{repeated[0]} is given twice as input (its events would count twice): give it once")
+    _check_different(files)
     fields, absent, lacking = _common(files, schemas, missing or {})
     attrs, different = _common_attributes(schemas)
     about = schemas[0].description if len({each.description for each in schemas}) == 1 else ""
@@ -162,6 +166,18 @@ def open_inputs(inputs: Path | Iterable[Path], missing: Mapping[str, Any] | None
         dict(missing or {}),
         lacking,
     )
+
+
+def _check_different(files: Sequence[InputFile]) -> None:
+    """Raises UsageError if two inputs are one table of one file, whatever their paths are."""
+    seen: dict[tuple[int, int, str], str] = {}
+    for each in files:
+        state = FileState.of(os.stat(each.path))
+        key = state.device, state.inode, each.table
+        if first := seen.get(key):
+            other = "" if first == each.path else f", also as {first}"
+            raise UsageError(f"{each.path} is given twice as input{other} (its events would count twice): give it once")
+        seen[key] = each.path
 
 
 def _files_of(given: str) -> list[tuple[str, str | None]]:
@@ -188,19 +204,21 @@ def _table_of(run: Run, path: str, name: str | None) -> str:
     return name or next(iter(run))
 
 
-def _described(path: str, each: OpenInput) -> InputFile:
+def _described(path: str, each: OpenInput, origin: Origin) -> InputFile:
     table = each.table
     try:
         raw_bytes = sum(size for size, _ in table.storage())
         ends, clusters = tuple(page_ends(table)), tuple(each.stored.ends if each.stored else ())
-        return InputFile(path, table.name, len(table), raw_bytes, ends, clusters, _identity(path))
+        return InputFile(path, table.name, len(table), raw_bytes, ends, clusters, _identity(path, origin), origin)
     except OSError as error:
         raise DataError(f"{path} cannot be read ({error.strerror})") from error
 
 
-def _identity(path: str) -> str:
-    size = os.path.getsize(path)
-    digest = hashlib.blake2b(str(size).encode(), digest_size=16)
+def _identity(path: str, origin: Origin) -> str:
+    status = os.stat(path)
+    size = status.st_size
+    what = f"{size} {origin.id or status.st_mtime_ns}"  # the id stays if a run is copied, the time may not
+    digest = hashlib.blake2b(what.encode(), digest_size=16)
     with FilePath(path).open("rb") as file:
         digest.update(file.read(_IDENTITY_BYTES))
         file.seek(max(0, size - _IDENTITY_BYTES))

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from thalweg import _core
-from thalweg._files.open import open  # noqa: A004
+from thalweg._reading.origin import Origin
 from thalweg._reading.table import Table
 
 _MOST = 16  # number of files that stay open in the process of a job
@@ -35,8 +35,9 @@ class OpenInputs:
         if each.table.stored_in() is not None and len(self._kept) < _MOST:
             self._kept[path, each.table.name] = each
 
-    def open(self, path: str, table: str) -> OpenInput:
-        return self._kept.get((path, table)) or opened_input(open(path)[table])
+    def open(self, origin: Origin, table: str) -> OpenInput:
+        """Raises DataError if the file is not the one that the job was planned with."""
+        return self._kept.get((origin.path, table)) or opened_input(origin.reopened()[table])
 
     def __getstate__(self) -> dict[str, Any]:
         return {"_kept": {}}

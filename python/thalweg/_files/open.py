@@ -72,7 +72,8 @@ def external_folders(given: Path | Iterable[Path]) -> tuple[str, ...]:
 
 def run_of(core: _core.Reader, external: tuple[str, ...] = ()) -> Run:
     """Returns the run, with what h5py can read besides the core. Raises DataError if there is no table."""
-    return _with_tables((_with_h5py(core, external) if core.left_out else None) or StoredRun(core, open))
+    run = _with_h5py(core, external) if core.left_out else None
+    return _with_tables(StoredRun(core, open) if run is None else run)
 
 
 def _with_tables(run: Run) -> Run:

@@ -12,7 +12,8 @@ import h5py
 import numpy as np
 
 from thalweg._base.errors import DataError, UsageError
-from thalweg._others.hdf5_objects import H5Source, check_places, open_dataset
+from thalweg._others.hdf5_objects import H5Source, open_dataset
+from thalweg._others.hdf5_sources import sources_of
 from thalweg._others.hdf5_types import LeaveOut, hdf5_name_of, type_of_hdf5, values_of_hdf5, with_bytes
 from thalweg._others.tree_types import NoTypeError
 from thalweg._schema.attributes import Attributes
@@ -40,14 +41,14 @@ class H5Column:
         self.cached: h5py.Dataset | None = None
         with source.opened() as file:
             self.type = self._examine(file, open_dataset(file, path), leave_out)
-            tried = self._open(file)[: self._tried_rows()]
+            tried = self._values(file, 0, self._tried_rows())
         self.type = with_bytes(self.type, tried, path, notes)
         self.row_bytes = max(1, bytes_of(values_of_hdf5(self.type, tried)) // max(1, len(tried)))
 
     def _examine(self, file: h5py.File, dataset: h5py.Dataset, leave_out: LeaveOut) -> Type:
         if not dataset.shape:
             raise NoTypeError("it is a scalar and has no rows")
-        check_places(file, dataset, self.source.folders)
+        self._sources = sources_of(file, dataset, self.source.folders)
         self._is_external = bool(dataset.external)
         # Values of variable length are stored elsewhere, without a checksum.
         self.has_checksum = bool(dataset.fletcher32) and not dataset.dtype.hasobject
@@ -98,15 +99,29 @@ class H5Column:
         """Reads rows. `type_` is the type of the column, or one with fewer members. Raises DataError if h5py cannot."""
         try:
             with self.source.opened() as file:
-                dataset = self._open(file)
-                if type_.name == "struct" and len(type_.members) < len(dataset.dtype.names):
-                    wanted = dict(type_.members)
-                    dataset = dataset.fields([name for name in dataset.dtype.names if hdf5_name_of(name) in wanted])
-                values = dataset[start : start + count]
+                values = self._values(file, start, start + count, type_)
             return values_of_hdf5(type_, values)
         except Exception as error:
             where = f"{self.source.path}: rows {start} to {start + count} of {self.path}"
+            if isinstance(error, DataError):
+                raise DataError(f"{where} cannot be read ({error})") from error
             raise DataError(f"{where} cannot be read by h5py ({type(error).__name__}: {error})") from error
+
+    def _values(self, file: h5py.File, start: int, stop: int, type_: Type | None = None) -> Any:
+        """Reads rows. With a type, only the members that it has."""
+        parts = []
+        for first, end in self._sources.pieces(start, stop):
+            # A dataset that is opened anew keeps no other files open than those of its piece.
+            with self._sources.held(file, first, end):
+                parts.append(self._piece(file, first, end, type_))
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def _piece(self, file: h5py.File, start: int, stop: int, type_: Type | None) -> Any:
+        dataset = self._open(file)
+        if type_ and type_.name == "struct" and len(type_.members) < len(dataset.dtype.names):
+            wanted = dict(type_.members)
+            dataset = dataset.fields([name for name in dataset.dtype.names if hdf5_name_of(name) in wanted])
+        return dataset[start:stop]
 
     def _tried_rows(self) -> int:
         if not has_lists(self.type):

@@ -1,15 +1,9 @@
-"""Finds objects of HDF5 files of other programs through h5py, and refuses places that are not allowed.
-
-A file may name other files in links, external storage and virtual datasets, and h5py opens them all. A file from
-elsewhere must not choose what is read. Links into other files are therefore not followed, and values must be in the
-folder of the file or in a folder that the caller has allowed.
-"""
+"""Finds objects of HDF5 files of other programs through h5py. Links into other files are not followed."""
 
 from __future__ import annotations
 
 import os
 import re
-import shlex
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -17,10 +11,9 @@ from typing import Any
 
 import h5py
 
-from thalweg._others.tree_types import NoTypeError
+from thalweg._base.file_state import FileState
 
 _MOST_SOFT_LINKS = 64
-_MOST_SOURCES = 8  # the depth of virtual datasets that refer to virtual datasets
 
 
 class NotFoundError(Exception):
@@ -45,28 +38,47 @@ def open_file(path: str) -> h5py.File:
 class H5Source:
     """A file that is open only while it is read, since other code of this process may use it with h5py, too."""
 
-    def __init__(self, path: str, external: Iterable[str] = ()) -> None:
-        """Takes the path of the file, and the folders that may hold its values besides its own folder."""
+    def __init__(
+        self, path: str, external: Iterable[str] = (), state: FileState | None = None, *, may_grow: bool = False
+    ) -> None:
+        """Takes the path of the file, and the folders that may hold its values besides its own folder.
+
+        state: that of the file when it was opened first; None: its state now. may_grow: another program keeps the file
+        readable while it writes it."""
         self.path = path
         self.external = tuple(external)
-        self.folders = [os.path.realpath(each) for each in (os.path.dirname(os.path.abspath(path)), *self.external)]
+        self._place = os.path.abspath(path)
+        self._state = state or FileState.of(os.stat(self._place))
+        self._may_grow = may_grow
+        self.folders = [os.path.realpath(each) for each in (os.path.dirname(self._place), *self.external)]
         self._lock = threading.Lock()
         self._file: h5py.File = None
         self._users = 0
 
     @contextmanager
     def opened(self) -> Iterator[h5py.File]:
+        """Raises DataError if it is not the file that was opened first, or if it has changed when the block ends."""
         with self._lock:
             if not self._users:
-                self._file = open_file(self.path)
+                self._file = open_file(self._place)
             self._users += 1
         try:
+            self._check()
             yield self._file
+            self._check()
         finally:
             with self._lock:
                 self._users -= 1
                 if not self._users:
                     self._file.close()
+
+    def _check(self) -> None:
+        self._state.check(state_of(self._file), self.path, may_grow=self._may_grow)
+
+
+def state_of(file: h5py.File) -> FileState:
+    """Returns the state of the file that h5py has open, whatever its name is by now."""
+    return FileState.of(os.fstat(file.id.get_vfd_handle()))
 
 
 def find_object(file: h5py.File, path: str) -> Any:
@@ -118,65 +130,6 @@ def open_dataset(file: h5py.File, path: str, cache_bytes: int = 0, *, is_externa
     if cache_bytes:
         access.set_chunk_cache(12_421, cache_bytes, 1.0)
     return h5py.Dataset(h5py.h5d.open(group.id, name.encode("utf-8", "surrogateescape"), access))
-
-
-def check_places(file: h5py.File, dataset: h5py.Dataset, folders: list[str], depth: int = 0) -> None:
-    """Raises NoTypeError if values are outside these folders, or do not exist."""
-    folder = os.path.dirname(os.path.abspath(file.filename))
-    for name, _, _ in dataset.external or ():
-        _check_inside(name, folder, folders)
-        _check_found_there(name, "HDF5_EXTFILE_PREFIX")
-        if depth and not os.path.isabs(name):
-            # libhdf5 uses the folder of the file only for the dataset that is read, not for those that it refers to.
-            raise NoTypeError(
-                f"it refers to values in {name} through {os.path.basename(file.filename)}, and libhdf5 would look for "
-                f"that name in the working directory: open {file.filename} itself"
-            )
-    if not dataset.is_virtual:
-        return
-    if depth > _MOST_SOURCES:
-        raise NoTypeError("the virtual datasets that it refers to are nested too deeply")
-    for _, file_name, path, _ in dataset.virtual_sources():
-        if "%" in file_name or "%" in path:
-            raise NoTypeError(f"it refers to an open number of datasets, by the pattern {file_name} {path}")
-        if file_name == ".":
-            _check_source(file, path, folders, depth)
-        else:
-            _check_found_there(file_name, "HDF5_VDS_PREFIX")
-            with open_file(_check_inside(file_name, folder, folders)) as other:
-                _check_source(other, path, folders, depth)
-
-
-def _check_source(file: h5py.File, path: str, folders: list[str], depth: int) -> None:
-    try:
-        source = find_object(file, path)
-    except NotFoundError:
-        raise NoTypeError(f"it refers to {path} of {os.path.basename(file.filename)}, which does not exist") from None
-    check_places(file, source, folders, depth + 1)
-
-
-def _check_found_there(name: str, variable: str) -> None:
-    """Raises NoTypeError if a variable of the environment makes libhdf5 look in another folder first."""
-    elsewhere = os.environ.get(variable, "")
-    if elsewhere not in ("", "${ORIGIN}") and not os.path.isabs(name):
-        raise NoTypeError(
-            f"its values are in {name}, and the environment variable {variable} makes libhdf5 look for it in "
-            f"{elsewhere}: unset the variable"
-        )
-
-
-def _check_inside(name: str, folder: str, folders: list[str]) -> str:
-    """Returns the real path of a name in a file of `folder`. Raises NoTypeError if it is not inside `folders`."""
-    place = os.path.realpath(os.path.join(folder, name))
-    if not any(os.path.commonpath([place, each]) == each for each in folders):
-        there = os.path.dirname(place)
-        raise NoTypeError(
-            f"its values are in {name}, outside the folder of the file: move that file into it, or allow {there} (in "
-            f"Python: external=[{there!r}], on the command line: --external {shlex.quote(there)})"
-        )
-    if not os.path.isfile(place):
-        raise NoTypeError(f"its values are in the file {name}, which does not exist")
-    return place
 
 
 def attribute_in(text: str) -> tuple[str | None, str] | None:

@@ -10,18 +10,19 @@ from typing import Any, Self
 import h5py
 
 from thalweg import _core
-from thalweg._base.errors import UsageError
+from thalweg._base.errors import DataError, UsageError
+from thalweg._base.file_state import FileState
 from thalweg._others.hdf5_column import NOT_SHOWN, H5Column, value_of
 from thalweg._others.hdf5_objects import (
     H5Source,
     NotFoundError,
     attribute_in,
-    check_places,
     class_of,
     find_object,
     open_dataset,
 )
 from thalweg._others.hdf5_plan import H5Plan
+from thalweg._others.hdf5_sources import sources_of
 from thalweg._others.hdf5_table import H5Table
 from thalweg._others.tree_types import NoTypeError
 from thalweg._reading.run import Run
@@ -104,7 +105,13 @@ class H5Run(StoredRun):
         for name in self._stored:
             if name.rstrip("_") in (stem, "root") and not self._is_group(name, self._stored[name]):
                 return name
-        return stem if stem and self._file["/"].get(stem, getlink=True) is None else "root"
+        free = "root"
+        for name in (stem, free):
+            if name and self._file["/"].get(name, getlink=True) is None:
+                return name
+        while self._file["/"].get(free, getlink=True) is not None:
+            free += "_"
+        return free
 
     def _is_group(self, path: str, fields: Iterable[str]) -> bool:
         """Returns whether the path is that of a group that has all these fields."""
@@ -150,8 +157,9 @@ class H5Run(StoredRun):
         group, _, name = problem.path.rpartition("/")
         try:
             dataset = open_dataset(self._file, problem.path)
-            check_places(self._file, dataset, self._source.folders)
-            self._plan.add_attribute(group, name, value_of(dataset[()], dataset.dtype))
+            with sources_of(self._file, dataset, self._source.folders).held(self._file):
+                value = dataset[()]
+            self._plan.add_attribute(group, name, value_of(value, dataset.dtype))
         except Exception as error:
             why = f"{problem.why}; it cannot be an attribute of its group, either ({type(error).__name__}: {error})"
             self._left_out.append(LeftOut(problem.path, why))
@@ -200,10 +208,13 @@ def open_with_h5py(core: _core.Reader, open_: Callable[[str], Run], external: It
     `external`: other folders that may hold values. Damaged metadata can make h5py raise any error anywhere: then the
     result is None, and the page map alone shows the file.
     """
-    source = H5Source(core.path, external)
+    state = FileState(*core.state) if core.state else None
+    source = H5Source(core.path, external, state, may_grow=core.is_open_run)
     with ExitStack() as stack:
         try:
             file = stack.enter_context(source.opened())
             return None if "/thalweg/run" in file else H5Run(core, open_, source, file)
+        except DataError:  # it is another file by now
+            raise
         except Exception:
             return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -11,6 +12,7 @@ import numpy.typing as npt
 import uproot
 
 from thalweg._base.errors import DataError, UsageError
+from thalweg._base.file_state import FileState, HeldFile
 from thalweg._others.tree_types import NoTypeError, field_name_of, strings_in, type_of_form, values_of_array
 from thalweg._reading.asked import BATCH_BYTES, check_batches, listed, selected_row
 from thalweg._reading.gather import read_chosen
@@ -33,9 +35,16 @@ class TreeTable(Table):
     """A TTree. One thread reads its branches one after the other, so `threads` has no effect."""
 
     def __init__(
-        self, origin: Origin, tree: Any, schema: TableSchema, branches: Mapping[str, Any], lock: threading.Lock
+        self,
+        origin: Origin,
+        tree: Any,
+        schema: TableSchema,
+        branches: Mapping[str, Any],
+        lock: threading.Lock,
+        held: HeldFile,
     ) -> None:
         super().__init__(schema, origin)
+        self._held = held
         self._tree = tree
         self._branches = branches
         self._lock = lock
@@ -102,7 +111,12 @@ class TreeTable(Table):
         branch = self._branches[name]
         try:
             with self._lock:
-                return _read(branch, type_, start, stop)
+                self._held.check()
+                values = _read(branch, type_, start, stop)
+                self._held.check()
+                return values
+        except DataError:
+            raise
         except Exception as error:
             where = f"{self.origin.path}: rows {start} to {stop} of branch '{branch.name}' of TTree '{self.name}'"
             raise DataError(f"{where} cannot be read ({type(error).__name__}: {error})") from error
@@ -111,8 +125,9 @@ class TreeTable(Table):
 class TreeRun(Run):
     """The RNTuples and TTrees of a file of ROOT."""
 
-    def __init__(self, origin: Origin, file: Any, others: StoredRun | None) -> None:
+    def __init__(self, origin: Origin, file: Any, others: StoredRun | None, held: HeldFile) -> None:
         self._file = file
+        self._held = held
         self._others = others
         self._lock = threading.Lock()  # uproot's files are read by one thread at a time
         self._left_out: list[LeftOut] = []
@@ -146,7 +161,7 @@ class TreeRun(Run):
             self._left_out.append(LeftOut(f"the end of {name}", f"{why}, which are not read beyond its rows"))
         if fields:
             schema = TableSchema(name, tuple(fields.items()), title)
-            self._trees[name] = TreeTable(origin, tree, schema, branches, self._lock)
+            self._trees[name] = TreeTable(origin, tree, schema, branches, self._lock, self._held)
         else:
             self._left_out.append(LeftOut(name, "no branch of this TTree can be read"))
 
@@ -173,6 +188,7 @@ class TreeRun(Run):
         for tree in self._trees.values():
             tree.close()
         self._file.close()
+        self._held.close()
 
     def _table(self, name: str) -> Table:
         return self._trees[name] if name in self._trees or not self._others else self._others[name]
@@ -184,13 +200,18 @@ def open_trees(path: str, others: StoredRun | None, open_: Callable[[str], Run])
     others: the RNTuples of the file, if these can be read.
     open_: the function that opens a path again.
     """
+    held = HeldFile(path)
     try:
         file = uproot.open({path: None})  # a path alone may be taken apart at a colon
     except Exception:
         return None
     if not tree_names(file) or (others is None and "ROOT::RNTuple" in file.classnames().values()):
         return None
-    return TreeRun(Origin(path, "", False, open_), file, others)
+    if others and others.origin.state:
+        others.origin.state.check(held.state, path)
+    run = TreeRun(Origin(path, "", False, open_, state=held.state), file, others, held)
+    held.state.check(FileState.of(os.stat(path)), path)  # uproot has opened the path by itself
+    return run
 
 
 def _objects_beside(file: Any) -> list[LeftOut]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from thalweg._base.errors import DataError, UsageError
+from thalweg._base.file_state import FileState, boot_id
 
 
 class Opened(Protocol):
@@ -16,6 +18,8 @@ class Opened(Protocol):
     def path(self) -> str: ...
     @property
     def id(self) -> str: ...
+    @property
+    def origin(self) -> Origin: ...
     def __contains__(self, name: object, /) -> bool: ...
     def __iter__(self) -> Iterator[str]: ...
     def __getitem__(self, name: str, /) -> Any: ...
@@ -33,6 +37,31 @@ class Origin:
     open: Callable[[str], Opened]
     is_far: bool = False
     """The file is read by its URL or through a file object."""
+    state: FileState | None = None
+    """The state of the file when it was opened; None if it has a journal, or is read from elsewhere."""
+    place: str = ""
+    """The absolute path, which leads to the file from any working directory; the URL of a far file."""
+    boot_id: str = field(default_factory=boot_id)
+    """The machine on which `state` was asked for."""
+
+    def __post_init__(self) -> None:
+        if not self.place:
+            object.__setattr__(self, "place", self.path if self.is_far else os.path.abspath(self.path))
+
+    def reopened(self) -> Opened:
+        """Returns the run, opened again. Raises DataError if another file has its name now, or if it has changed."""
+        run = self.open(self.place)
+        where = f"{self.path} is not the file that was opened"
+        now = run.origin
+        if now.id != self.id:
+            raise DataError(f"{where} (it was run {self.id}, and is {now.id or 'a file of another program'} now)")
+        if self.id or self.is_open or self.state is None or now.state is None:
+            return run
+        if self.boot_id and self.boot_id == now.boot_id:
+            self.state.check(now.state, self.path)
+        elif not self.state.has_same_content(now.state):
+            raise DataError(f"{where} (its size or its time of modification differs)")
+        return run
 
     def path_of_pickled(self) -> str:
         """Returns the path for a pickle. Raises UsageError if the file has no path that opens it again."""
@@ -59,7 +88,7 @@ class Origin:
 
 def reopened_run(origin: Origin, rows: Mapping[str, int]) -> Opened:
     """Opens the run of a pickle. Raises DataError if its path now leads to another run."""
-    run = origin.open(origin.path)
+    run = origin.reopened()
     for table, count in rows.items():
         _check_same(run, origin, table, count)
     return run
@@ -67,15 +96,13 @@ def reopened_run(origin: Origin, rows: Mapping[str, int]) -> Opened:
 
 def reopened_table(origin: Origin, table: str, rows: int) -> Any:
     """Opens the table of a pickle. Raises DataError if its path now leads to another run."""
-    run = origin.open(origin.path)
+    run = origin.reopened()
     _check_same(run, origin, table, rows)
     return run[table]
 
 
 def _check_same(run: Opened, origin: Origin, table: str, rows: int) -> None:
     problem = f"{run.path} is not the file that was pickled"
-    if run.id != origin.id:
-        raise DataError(f"{problem} (it was run {origin.id}, and is now {run.id or 'a file of another program'})")
     if table not in list(run):
         raise DataError(f"{problem} (it now has no table '{table}')")
     count = len(run[table])

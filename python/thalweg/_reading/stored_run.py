@@ -9,6 +9,7 @@ from typing import Any, Self
 
 from thalweg import _core
 from thalweg._base.errors import DataError
+from thalweg._base.file_state import FileState
 from thalweg._reading.follow import Tables
 from thalweg._reading.origin import Origin
 from thalweg._reading.run import Run
@@ -21,7 +22,8 @@ from thalweg._values.row_groups import Unit, UnitRows
 
 
 def origin_of(core: _core.Reader, open_: Callable[[str], Any]) -> Origin:
-    return Origin(core.path, core.id, core.is_open_run, open_, core.is_far)
+    state = FileState(*core.state) if core.state else None
+    return Origin(core.path, core.id, core.is_open_run, open_, core.is_far, state)
 
 
 class StoredRun(Run):
@@ -85,7 +87,7 @@ class StoredRun(Run):
     def refresh(self) -> Self:
         if not self.is_open:
             return self
-        core = _core.Reader.open(self.path)
+        core = _core.Reader.open(self.origin.place)
         if core.id != self.id:
             raise DataError(
                 f"{self.path} is another run now (it was run {self.id}, and is {core.id or 'another file'}): "

@@ -10,6 +10,7 @@
 #include "thalweg/dataset/run/format_for.h"
 #include "thalweg/dataset/run/run_place.h"
 #include "thalweg/format/rntuple/format.h"
+#include "thalweg/storage/steady_file.h"
 #include "thalweg/storage/unpublished_file.h"
 
 namespace thalweg::dataset {
@@ -21,14 +22,14 @@ using format::rntuple::MergeInput;
     base::fail_usage({path + " cannot be merged", why, suggestion});
 }
 
-void check_container(std::string const& path) {
-    if (&format_for(path) == &format::rntuple::rntuple_format()) return;
+void check_container(std::string const& path, format::Format const& format) {
+    if (&format == &format::rntuple::rntuple_format()) return;
     refuse(path, "only clusters of RNTuples can be copied as they are: chunks of one HDF5 dataset all have one size",
            "convert it to .root first, or read several files one after the other");
 }
 
 void check_out(std::vector<std::string> const& inputs, std::string const& out, MergeOptions const& options) {
-    check_container(out);
+    check_container(out, format_for(out));
     auto const there = base::identity_of(out);
     if (!there) return;
     for (auto const& input : inputs) {
@@ -64,8 +65,8 @@ class Originals {
 };
 
 MergeInput checked_input(std::string const& path) {
-    check_container(path);
     if (!base::identity_of(path)) refuse(path, "there is no such file", "name files that are there");
+    check_container(path, format_of(storage::SteadyFile(path)));
     auto input = format::rntuple::read_input(path);
     if (!places_of_run(path).empty() || (input.content.text && !input.content.text->closed))
         refuse(path, "it is still being written, or was left behind by a crash",

@@ -79,11 +79,16 @@ std::unique_ptr<Reader> Reader::open(std::string const& path, bool even_without_
     std::unique_ptr<Reader> reader(new Reader);
     reader->path_ = path;
     auto journals = journals_of(path);
-    reader->file_ = storage::open_file_storage(path, storage::OpenMode::read_only, storage::Engine::posix);
+    if (auto steady = journals.empty() ? storage::open_steady_file(path) : nullptr) {
+        reader->steady_file_ = steady.get();
+        reader->file_ = std::move(steady);
+    } else {
+        reader->file_ = storage::open_file_storage(path, storage::OpenMode::read_only, storage::Engine::posix);
+    }
     if (!journals.empty()) {
         auto gathered = gather(journals, *reader->file_, RunState::open);
         // A power cut at the end of its close takes the end of the journal, or later segments, and not the file.
-        if (!gathered.closed && !is_complete(*reader->file_, format_for(path), gathered.head)) {
+        if (!gathered.closed && !is_complete(*reader->file_, format_of(*reader->file_), gathered.head)) {
             reader->open_run_ = true;
             reader->map_ = live_map(gathered, *reader->file_, *gathered.rows);
             reader->journal_ = gathered.rows;
@@ -97,7 +102,7 @@ std::unique_ptr<Reader> Reader::open(std::string const& path, bool even_without_
             return reader;
         }
     }
-    reader->load(format_for(path), even_without_tables);
+    reader->load(format_of(*reader->file_), even_without_tables);
     return reader;
 }
 
@@ -118,6 +123,17 @@ void Reader::load(format::Format const& format, bool even_without_tables) {
     if (!even_without_tables) check_has_tables(path_, map_);
     late_ = std::make_unique<LatePages>(*file_, format, map_);
     open_run_ = !map_.closed;
+    // The writer of an open file keeps it readable while it changes.
+    if (steady_file_ != nullptr && !open_run_) steady_file_->hold();
+}
+
+std::optional<storage::FileState> Reader::state() const {
+    if (steady_file_ == nullptr) return std::nullopt;
+    return steady_file_->state();
+}
+
+void Reader::check_state() const {
+    if (steady_file_ != nullptr) steady_file_->check();
 }
 
 std::vector<Unit> Reader::units() const {

@@ -18,6 +18,7 @@
 #include "thalweg/format/stored_column.h"
 #include "thalweg/model/run.h"
 #include "thalweg/storage/far_file.h"
+#include "thalweg/storage/steady_file.h"
 #include "thalweg/storage/storage.h"
 
 namespace thalweg::dataset {
@@ -68,6 +69,10 @@ class Reader {
     RowOrder const& order() const { return order_; }
     Journals const& journals() const { return journals_; }
     storage::Storage const& file() const { return *file_; }
+    // Returns what the file was when it was opened. Nothing: it has a journal, or it is far.
+    std::optional<storage::FileState> state() const;
+    // Throws base::DataError if the file has changed since then. `read` does so, too.
+    void check_state() const;
 
     // The elements that the lists [lists.first, lists.first + lists.count) of a lengths column hold: the items of the
     // columns whose parent it is.
@@ -122,6 +127,7 @@ class Reader {
     Journals journals_;
     std::unique_ptr<storage::Storage> file_;
     storage::FarFile const* far_file_ = nullptr;      // the same, if it is one
+    storage::SteadyFile* steady_file_ = nullptr;      // the same, if it is of this machine and has no journal
     std::shared_ptr<storage::Storage const> journal_; // of an open run: its rows that are in no page
     mutable std::atomic<std::uint64_t> bytes_read_ = 0;
 };

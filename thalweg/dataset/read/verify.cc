@@ -25,9 +25,7 @@ struct Item {
 class Verifier {
   public:
     Verifier(std::string const& path, std::function<void(double)> const& progress)
-        : reader_(Reader::open(path, true)),
-          file_(storage::open_file_storage(path, storage::OpenMode::read_only, storage::Engine::posix)),
-          progress_(progress) {
+        : reader_(Reader::open(path, true)), file_(&reader_->file()), progress_(progress) {
         result_.open_run = reader_->is_open_run();
         if (result_.open_run)
             report_damaged_pages();
@@ -118,7 +116,7 @@ class Verifier {
 
     void check_container() {
         try {
-            format_for(file_->path()).check(*file_);
+            format_of(*file_).check(*file_);
         } catch (base::DataError const& error) {
             report(error.what());
         } catch (base::UsageError const&) {
@@ -135,7 +133,7 @@ class Verifier {
     }
 
     std::unique_ptr<Reader> reader_;
-    std::unique_ptr<storage::Storage> file_;
+    storage::Storage const* file_; // of the reader: what is checked is the file that was opened
     std::function<void(double)> const& progress_;
     std::vector<Item> items_;
     std::uint64_t total_bytes_ = 0;

@@ -6,11 +6,12 @@
 
 namespace thalweg::dataset {
 
-// The format that the extension of the file's name asks for. Throws base::UsageError for names that no format knows.
+// Returns the format that a file to be created has: the extension of its name asks for it. Throws base::UsageError for
+// names that no format knows.
 format::Format const& format_for(std::string const& path);
 
-// The format that the first bytes say, whatever the name. What begins like no format is taken for HDF5, which says why
-// it is none.
+// Returns the format that the bytes of a file say, whatever its name is. What begins like no format is taken for the
+// format of its name, which says what is missing. Throws base::UsageError if the name tells nothing either.
 format::Format const& format_of(storage::Storage const& file);
 
 } // namespace thalweg::dataset

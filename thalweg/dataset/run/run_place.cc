@@ -18,7 +18,7 @@ bool is_complete_file(std::string const& path) {
     try {
         if (!exists(path)) return false;
         auto const file = storage::open_file_storage(path, storage::OpenMode::read_only, storage::Engine::posix);
-        return format_for(path).load(*file).closed;
+        return format_of(*file).load(*file).closed;
     } catch (base::DataError const&) {
         return false;
     }

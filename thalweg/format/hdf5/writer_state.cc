@@ -28,16 +28,23 @@ constexpr std::uint8_t kSwmr = 4;
 
 } // namespace
 
-WriterState writer_state(storage::Storage const& file) {
+std::optional<std::uint64_t> superblock_offset(storage::Storage const& file) {
     auto const size = file.size();
     for (std::uint64_t at = 0; at + sizeof(Head) <= size; at = std::max(2 * at, kFirstUserBlockBytes)) {
-        Head head;
-        file.read(at, std::as_writable_bytes(std::span(&head, 1)));
-        if (head.signature != kSuperblockSignature) continue;
-        if (head.version < kFirstVersion || (head.flags & kOpenForWriting) == 0) return WriterState::closed;
-        return (head.flags & kSwmr) != 0 ? WriterState::swmr : WriterState::writing;
+        std::array<unsigned char, kSuperblockSignature.size()> signature;
+        file.read(at, std::as_writable_bytes(std::span(signature)));
+        if (signature == kSuperblockSignature) return at;
     }
-    return WriterState::closed;
+    return std::nullopt;
+}
+
+WriterState writer_state(storage::Storage const& file) {
+    auto const offset = superblock_offset(file);
+    if (!offset) return WriterState::closed;
+    Head head;
+    file.read(*offset, std::as_writable_bytes(std::span(&head, 1)));
+    if (head.version < kFirstVersion || (head.flags & kOpenForWriting) == 0) return WriterState::closed;
+    return (head.flags & kSwmr) != 0 ? WriterState::swmr : WriterState::writing;
 }
 
 void check_not_written(storage::Storage const& file, WriterState writer) {

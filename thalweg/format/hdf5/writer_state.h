@@ -2,11 +2,15 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "thalweg/storage/storage.h"
 
 namespace thalweg::format::hdf5 {
+
+// Returns where the superblock lies: at 0, or behind a user block. Returns nothing if there is none.
+std::optional<std::uint64_t> superblock_offset(storage::Storage const& file);
 
 // swmr: open for writing in a way that lets other programs read it meanwhile.
 enum class WriterState : std::uint8_t { closed, swmr, writing };

@@ -36,5 +36,7 @@ void check_references(SchemaDescription const& schema, std::string const& what);
 inline constexpr std::size_t kAnchorBytes = 78;
 std::array<std::byte, kAnchorBytes> to_bytes(Anchor const& anchor);
 Anchor parse_anchor(std::span<std::byte const> bytes, std::string const& what);
+// Returns "version 0.2.0.0", or as much as an anchor from before the first release tells.
+std::string old_anchor_version(std::span<std::byte const> bytes);
 
 } // namespace thalweg::format::rntuple

@@ -1,6 +1,9 @@
 // The anchor. The specification leaves out the six bytes in front, which ROOT gives every object: they count towards
 // neither the checksum nor the byte count's own range, and the checksum lies outside of that range.
 #include <algorithm>
+#include <array>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "thalweg/base/checksum.h"
 #include "thalweg/format/rntuple/bytes.h"
@@ -17,6 +20,8 @@ static_assert(kHeadBytes + kMemberBytes + kChecksumBytes == kAnchorBytes);
 constexpr std::uint32_t kByteCountMark = 0x40000000; // "a byte count follows", in ROOT's streams
 constexpr std::uint32_t kByteCount = kAnchorBytes - kChecksumBytes - sizeof(std::uint32_t);
 constexpr std::uint16_t kClassVersion = 2; // of the class ROOT::RNTuple, not of the format
+
+constexpr std::uint16_t kFirstOldClassWithVersion = 4; // of the class ROOT::Experimental::RNTuple
 
 } // namespace
 
@@ -35,6 +40,20 @@ std::array<std::byte, kAnchorBytes> to_bytes(Anchor const& anchor) {
     std::array<std::byte, kAnchorBytes> bytes;
     std::copy(to.bytes().begin(), to.bytes().end(), bytes.begin());
     return bytes;
+}
+
+std::string old_anchor_version(std::span<std::byte const> bytes) {
+    BigTaker from(bytes, "an anchor from before the first release");
+    std::uint16_t class_version = 0;
+    if (bytes.size() >= kHeadBytes) {
+        from.skip(sizeof(std::uint32_t));
+        class_version = from.take<std::uint16_t>();
+    }
+    if (class_version < kFirstOldClassWithVersion || bytes.size() < kHeadBytes + 4 * sizeof(std::uint16_t))
+        return fmt::format("a version before 0.2 (class version {})", class_version);
+    std::array<std::uint16_t, 4> version{};
+    for (auto& part : version) part = from.take<std::uint16_t>();
+    return fmt::format("version {}", fmt::join(version, "."));
 }
 
 // Later versions may append members: the byte count tells where the checksum lies.

@@ -163,15 +163,16 @@ FileParts parts_of(NTupleFile const& first, MergedText const& text) {
 } // namespace
 
 std::unique_ptr<storage::Storage> MergeInput::open() const {
-    auto file = storage::open_file_storage(path, storage::OpenMode::read_only, storage::Engine::posix);
-    if (file->size() != size_bytes)
+    auto file = std::make_unique<storage::SteadyFile>(path);
+    if (file->state() != state)
         base::fail_data({path + " cannot be merged", "it has changed meanwhile", "is another program writing it?"});
+    file->hold();
     return file;
 }
 
 MergeInput read_input(std::string const& path) {
-    auto const file = storage::open_file_storage(path, storage::OpenMode::read_only, storage::Engine::posix);
-    return {path, file->size(), read_ntuples(*file)};
+    storage::SteadyFile file(path);
+    return {path, file.state(), read_ntuples(file)};
 }
 
 void check_alike(std::vector<MergeInput> const& inputs) {

@@ -11,17 +11,17 @@
 #include <vector>
 
 #include "thalweg/format/rntuple/ntuple_file.h"
-#include "thalweg/storage/storage.h"
+#include "thalweg/storage/steady_file.h"
 
 namespace thalweg::format::rntuple {
 
 // An input. Its file is open only while it is read: there may be more inputs than files that a process may have open.
 struct MergeInput {
     std::string path;
-    std::uint64_t size_bytes = 0;
+    storage::FileState state;
     NTupleFile content;
 
-    // Throws base::DataError where it has another size by now.
+    // Throws base::DataError if it is another file by now, or has changed.
     std::unique_ptr<storage::Storage> open() const;
 };
 MergeInput read_input(std::string const& path);

@@ -16,6 +16,7 @@ namespace thalweg::format::rntuple {
 namespace {
 
 constexpr char const* kAnchorClass = "ROOT::RNTuple";
+constexpr char const* kOldAnchorClass = "ROOT::Experimental::RNTuple";
 constexpr std::array<std::string_view, 3> kTreeClasses = {"TTree", "TNtuple", "TNtupleD"};
 // No metadata is compressed by more than this factor: a damaged length must not ask for all memory of the machine.
 constexpr std::uint64_t kMostShrinkingOfHeads = 4096;
@@ -95,6 +96,11 @@ NTupleFile read_ntuples(storage::Storage const& file) {
         bool const is_text = key.class_name == "TObjString";
         if (key.class_name == kAnchorClass) {
             result.ntuples.push_back(NTupleReader(file, key.path).read(key));
+        } else if (key.class_name == kOldAnchorClass) {
+            auto const version = old_anchor_version(read_object(file, key));
+            result.old.push_back({key.path, fmt::format("it is an RNTuple of {}, which its first release, 1.0.0.0, "
+                                                        "replaced: write it again with ROOT 6.34 or later",
+                                                        version)});
         } else if (std::ranges::find(kTreeClasses, key.class_name) != kTreeClasses.end()) {
             result.trees.push_back(key.path);
         } else if (is_text && key.path == kTextName) {

@@ -121,6 +121,10 @@ void Hdf5Format::check(storage::Storage const& file) const { ours::check_index(f
 
 MetadataBound Hdf5Format::metadata_bound(model::RunHead const& head) const { return ours::metadata_bound(head); }
 
+bool is_hdf5(storage::Storage const& file) {
+    return superblock_offset(file).has_value() || ours::run_id_of(file).has_value();
+}
+
 Format const& hdf5_format() {
     static Hdf5Format const format;
     return format;

@@ -24,4 +24,7 @@ class Hdf5Format final : public Format {
 
 Format const& hdf5_format();
 
+// Returns true if the file has a superblock, behind a user block or not, or is a run of ours without one yet.
+bool is_hdf5(storage::Storage const& file);
+
 } // namespace thalweg::format::hdf5::files

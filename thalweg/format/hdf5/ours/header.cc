@@ -25,7 +25,6 @@ static_assert(sizeof(Seal) == 32);
 
 constexpr std::size_t kEndOfFileOffset = 28;
 constexpr std::size_t kSealOffset = 1024;
-constexpr std::size_t kMarkOffset = 2048;
 constexpr std::string_view kMark = "THALWEG RUN ";
 constexpr std::size_t kMaxIdBytes = 128;
 constexpr std::array<unsigned char, 8> kSignature{0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};
@@ -51,6 +50,13 @@ std::optional<std::string> run_id_of(storage::Storage const& file) {
     std::string_view const text(mark.data(), mark.size());
     if (!text.starts_with(kMark)) return std::nullopt;
     return std::string(text.substr(kMark.size(), text.find('\0') - kMark.size()));
+}
+
+bool is_checkpoint(storage::Storage const& file) {
+    if (file.size() < base::kBlockBytes) return false;
+    std::array<char, kCheckpointMark.size()> mark{};
+    file.read(kMarkOffset, std::as_writable_bytes(std::span(mark)));
+    return std::string_view(mark.data(), mark.size()) == kCheckpointMark;
 }
 
 void write_seal(storage::Storage& file, std::uint64_t offset, std::span<std::byte const> metadata) {

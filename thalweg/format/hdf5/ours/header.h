@@ -1,10 +1,12 @@
 // The first 4096 bytes of a file: nothing that HDF5 knows, until the superblock is written as the very last thing.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "thalweg/storage/storage.h"
 
@@ -15,6 +17,11 @@ void write_header(storage::Storage& file, std::string const& run_id);
 
 // Returns nothing for a file that Thalweg did not begin.
 std::optional<std::string> run_id_of(storage::Storage const& file);
+
+// At the place of that mark, a checkpoint has another one.
+inline constexpr std::size_t kMarkOffset = 2048;
+inline constexpr std::string_view kCheckpointMark = "THALWEG CHECKPOINT ";
+bool is_checkpoint(storage::Storage const& file);
 
 // A checksum of all metadata, at offset 1024: HDF5 has none of its heaps.
 void write_seal(storage::Storage& file, std::uint64_t offset, std::span<std::byte const> metadata);

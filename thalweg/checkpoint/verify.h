@@ -1,0 +1,19 @@
+// Compares all of a checkpoint with what was saved.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace thalweg::checkpoint {
+
+struct Verified {
+    std::uint64_t pieces = 0; // that have a checksum and were compared
+    std::vector<std::string> faults;
+};
+
+// Returns nothing if the file is no checkpoint. Throws base::SystemError if it cannot be read.
+std::optional<Verified> verify(std::string const& path, unsigned threads);
+
+} // namespace thalweg::checkpoint
