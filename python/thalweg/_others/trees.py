@@ -207,7 +207,7 @@ def open_trees(path: str, others: StoredRun | None, open_: Callable[[str], Run])
         return None
     if not tree_names(file) or (others is None and "ROOT::RNTuple" in file.classnames().values()):
         return None
-    if others and others.origin.state:
+    if others is not None and others.origin.state:
         others.origin.state.check(held.state, path)
     run = TreeRun(Origin(path, "", False, open_, state=held.state), file, others, held)
     held.state.check(FileState.of(os.stat(path)), path)  # uproot has opened the path by itself
