@@ -108,7 +108,7 @@ def test_a_part_is_read_into_an_array_that_is_there(tmp_path: Path) -> None:
             state.read("a", start, shape)
     with pytest.raises(tw.UsageError, match="give a C-contiguous array"):
         state.read("a", out=np.empty(_SHAPE, "complex64"))
-    with pytest.raises(tw.UnknownNameError, match="has no array 'b'; it has a"):
+    with pytest.raises(tw.UnknownNameError, match="has no array 'b'; its arrays are a"):
         state.read("b")
 
 

@@ -127,4 +127,4 @@ def test_how_a_job_is_shown() -> None:
     console.file.close()
     assert "50 events" in shown
     assert "8 more" in shown
-    assert "waits" in shown
+    assert "waiting" in shown

@@ -218,7 +218,7 @@ def test_wrong_inputs(inputs: Path, tmp_path: Path) -> None:
         ([inputs, inputs], "given twice"),
         (
             [inputs, tmp_path / "other.h5"],
-            r"other.h5: column 'MET_pt' of table 'Events' is float64, and float32 \(GeV\)",
+            r"other.h5: column 'MET_pt' of table 'Events' is float64, but float32 \(GeV\) in",
         ),
         (damaged, "damaged.root"),
     ]:

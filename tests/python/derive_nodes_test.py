@@ -132,7 +132,7 @@ def test_a_node_leaves_with_its_job(tmp_path: Path) -> None:
         _, said = process.communicate(timeout=_SECONDS)
         assert time.monotonic() - begin < _SECONDS / 4
         assert process.returncode != 0
-        assert "the job has ended before its end" in said
+        assert "the job ended before it was done" in said
     finally:
         process.kill()
         process.wait()

@@ -91,7 +91,7 @@ def test_another_job_does_not_go_on(inputs: Path, tmp_path: Path) -> None:
         ({"train": [replace(one, select=cut)]}, r"cuts was \['selected'\]"),
         ({"train": [replace(one, table="other")]}, "table was 'Events'"),
         ({"inputs": other_input}, "in.root has changed"),
-        ({"inputs": [inputs, other_input]}, "2 input files are given, and it had 1"),
+        ({"inputs": [inputs, other_input]}, "2 input files are given instead of 1"),
         ({"order": "input"}, "begun with order='any'"),
     ]:
         with pytest.raises(tw.UsageError, match=said):

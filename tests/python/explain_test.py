@@ -191,7 +191,7 @@ def test_what_is_no_trace_is_refused(tmp_path: Path) -> None:
     trace(tmp_path / "t.root", "true")
     (tmp_path / "cut.root").write_bytes((tmp_path / "t.root").read_bytes()[:20_000])
     for name, said in [
-        ("other", "is no trace (its tables: x)"),
+        ("other", "is not a trace (its tables are x)"),
         ("text", ""),
         ("cut", ""),
         ("missing", "missing.root"),

@@ -69,7 +69,7 @@ def test_what_is_refused_names_the_folder(raw: Path) -> None:
     path = with_values_in(raw, "../raw/values.bin")
     why = next(each.why for each in tw.open(path).problems if each.path == "/t/waveform")
     assert "its values are in ../raw/values.bin, outside the folder of the file" in why
-    found = re.search(r"external=\['(.*)'\], of commands --external (\S+)\)", why)
+    found = re.search(r"external=\['(.*)'\], on the command line: --external (\S+)\)", why)
     assert found
     assert found[1] == found[2] == str(raw)
     assert tw.open(path, external=[found[1]]).problems == ()

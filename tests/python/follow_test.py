@@ -206,7 +206,7 @@ def test_what_cannot_be_followed_is_refused(tmp_path: Path) -> None:
     h5py = pytest.importorskip("h5py")
     with h5py.File(tmp_path / "others.h5", "w") as file:
         file["x"] = np.arange(5)
-    with pytest.raises(tw.UsageError, match="not a run of Thalweg"):
+    with pytest.raises(tw.UsageError, match=r"cannot be followed \(Thalweg has not written it\)"):
         tw.open(tmp_path / "others.h5").follow()
     path = tmp_path / "run.h5"
     out = tw.create(path, SCHEMA, tuning=OFTEN)
