@@ -5,6 +5,7 @@ import struct
 from pathlib import Path
 
 import h5py
+import hdf5plugin  # noqa: F401 (its filters)
 import numpy as np
 import pytest
 
