@@ -62,7 +62,6 @@ function(thalweg_add_tests folder target tests libraries)
   find_package(GTest REQUIRED)
   include(GoogleTest)
   add_executable(${target} ${tests})
-  thalweg_compile_together(${target} 6)
   target_link_libraries(${target} PRIVATE ${libraries} GTest::gtest_main)
   target_compile_options(${target} PRIVATE -O1) # what they test is compiled with all optimisations
   thalweg_test_program(${target})
