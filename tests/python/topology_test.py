@@ -104,11 +104,11 @@ def of_paper() -> Findings:
 def test_what_was_measured_is_held_against_the_description() -> None:
     findings = of_paper()
     assert findings.agrees
-    assert any(re.match(r"8 clusters: 2[123] ns inside, 9\d ns between them", line) for line in findings.lines())
-    assert any("so the machine describes itself: 8 groups" in line for line in findings.lines())
+    assert any(re.match(r"8 clusters: 2[123] ns inside them, 9\d ns between them", line) for line in findings.lines())
+    assert any("the system describes the same: 8 groups" in line for line in findings.lines())
     other = find_plan(synthetic(EIGHT, 0.1, 3), "pack:1 l3:4 core:16 pu:1")
     assert other.agrees is False
-    assert any("NOT how the machine describes itself (4 groups" in line for line in other.lines())
+    assert any("the system describes something else (4 groups" in line for line in other.lines())
     assert other.clusters() == EIGHT
 
 

@@ -96,8 +96,8 @@ def test_a_tracer_that_is_killed_does_not_harm_the_program(tmp_path: Path) -> No
     [
         (["--out", "t.root"], "missing argument"),
         (["--out", "t.root", "--", "no-such-command"], "no-such-command cannot be traced (there is no such command)"),
-        (["--out", "t.txt", "--", "true"], "t.txt is of no known format"),
-        (["--out", "t.root", "--resolution", "7", "--", "true"], "units of 7 ns"),
+        (["--out", "t.txt", "--", "true"], "t.txt has no known format"),
+        (["--out", "t.root", "--resolution", "7", "--", "true"], "the resolution cannot be 7 ns"),
         (["--out", "t.root", "--ring", "1000", "--", "true"], "a ring cannot have 1000 records"),
         (["--out", "t.root", "--level", "tcp", "--", "true"], "there is no level 'tcp': the levels are posix, stdio"),
         (["--out", "there.root", "--", "true"], "there.root"),

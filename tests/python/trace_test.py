@@ -277,7 +277,7 @@ def test_an_open_that_truncates_says_what_was_there(tmp_path: Path) -> None:
 
 # The command runs before the tracer goes on.
 LATE_TRACER = """
-import thalweg._explain.tracer as tracer, time
+import thalweg._trace.tracer as tracer, time
 begin = tracer.Command
 def begin_and_wait(*words):
     command = begin(*words)
