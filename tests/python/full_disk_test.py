@@ -69,6 +69,25 @@ assert not os.path.exists(path + ".journal")
 expect(producer.rows)
 """
 
+LISTS = """
+import awkward as ak
+
+lists = ak.unflatten(values, np.tile([0, 1, 2, 5], len(values) // 8))
+out = tw.create(path, {"t": {"x": tw.int64, "hits": tw.list_(tw.int64)}}, **options)
+producer = out.producer("t")
+try:
+    while True:
+        producer.append(x=values[: len(lists)], hits=lists)
+except tw.SystemError as error:
+    assert error.errno == errno.ENOSPC, error
+assert out.close().rows == producer.rows
+table = tw.open(path)["t"]
+assert np.array_equal(table["x"][:], np.resize(values[: len(lists)], producer.rows))
+turns = producer.rows // len(lists) + 1
+assert ak.array_equal(table["hits"][:], ak.concatenate([lists] * turns)[: producer.rows])
+assert tw.verify(path).is_sound
+"""
+
 LEFT_IN_ORDER = """
 with tw.create(path, {"t": {"x": tw.int64}}, **options) as out:
     producer = out.producer("t")
@@ -78,8 +97,11 @@ expect(producer.rows)
 """
 
 
+SCRIPTS = {"goes_on": GOES_ON, "one_close": ONE_CLOSE, "lists": LISTS, "left_in_order": LEFT_IN_ORDER}
+
+
 @pytest.mark.parametrize("name", ["run.h5", "run.root"])
-@pytest.mark.parametrize("script", [GOES_ON, ONE_CLOSE, LEFT_IN_ORDER], ids=["goes_on", "one_close", "left_in_order"])
+@pytest.mark.parametrize("script", SCRIPTS.values(), ids=SCRIPTS)
 def test_rows_are_kept_on_a_full_disk(tmp_path: Path, name: str, script: str) -> None:
     place = tmp_path / "place"
     place.mkdir()

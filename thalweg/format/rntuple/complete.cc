@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cerrno>
 
 #include "thalweg/base/error.h"
 #include "thalweg/base/units.h"
@@ -76,7 +75,8 @@ Completed complete_with(Joining joining, storage::Storage& file, storage::Storag
 } // namespace
 
 // A disk that has no room for joined clusters, or a page of them that has gone bad since, must not keep a file from
-// being completed: they are left as they are then.
+// being completed: they are left as they are then. If there is no room for copies of the rows that no producer ended
+// as a cluster either, only those rows are written that are in no page: room for them and for the metadata is kept.
 Completed RNTupleFormat::complete(storage::Storage& file, storage::Storage const& journal, model::RunHead const& head,
                                   model::RunFacts const& facts) const {
     if (has_ended_by_age(facts)) {
@@ -84,10 +84,15 @@ Completed RNTupleFormat::complete(storage::Storage& file, storage::Storage const
             return complete_with({}, file, journal, head, facts);
         } catch (base::DataError const&) {
         } catch (base::SystemError const& error) {
-            if (error.code != ENOSPC && error.code != EDQUOT) throw;
+            if (!base::is_no_space(error.code)) throw;
         }
     }
-    return complete_with({.room_bytes = 0, .done = {}}, file, journal, head, facts);
+    try {
+        return complete_with({.room_bytes = 0}, file, journal, head, facts);
+    } catch (base::SystemError const& error) {
+        if (!base::is_no_space(error.code)) throw;
+    }
+    return complete_with({.room_bytes = 0, .keeps_pages = true}, file, journal, head, facts);
 }
 
 } // namespace thalweg::format::rntuple

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <numeric>
 #include <utility>
 
 #include "thalweg/codec/codec.h"
@@ -28,14 +29,45 @@ class RestCluster::ColumnPages {
         }
     }
 
+    // As `add`, but whole pages of the file stay where they lie.
+    void keep(ItemReader& reader, std::span<model::Page const> from, model::RowRange const& items) {
+        auto const end = items.first + items.count;
+        auto first = items.first; // of those that are not added yet
+        for (auto const& page : from) {
+            if (page.first < first || page.first + page.count > end || !is_whole(page)) continue;
+            add(reader, from, {first, page.first - first});
+            end_page();
+            first = page.first;
+            if (is_lengths() && page.sum_before != sum_) continue; // its sums are those of another cluster
+            if (is_lengths()) sum_ += sum_of(reader, page);
+            pages_.push_back(page);
+            first = page.first + page.count;
+        }
+        add(reader, from, {first, end - first});
+    }
+
     std::vector<model::Page> finish() {
-        if (items_ > 0) end_page();
+        end_page();
         return std::move(pages_);
     }
 
   private:
+    bool is_lengths() const { return column_.role == model::Column::Role::lengths; }
+
+    bool is_whole(model::Page const& page) const {
+        return page.place == model::Page::Place::file && page.skip == 0 &&
+               page.raw_bytes == page.count * column_.item_bytes();
+    }
+
+    std::uint64_t sum_of(ItemReader& reader, model::Page const& page) const {
+        std::vector<std::uint64_t> lengths(page.count * column_.values_per_item);
+        reader.read({&page, 1}, page.first, page.count, std::as_writable_bytes(std::span(lengths)));
+        return std::accumulate(lengths.begin(), lengths.end(), std::uint64_t{0});
+    }
+
     void end_page() {
-        if (column_.role == model::Column::Role::lengths) to_sums();
+        if (items_ == 0) return;
+        if (is_lengths()) to_sums();
         stored_.resize(codec_->bound_bytes(raw_.size()));
         model::Page page;
         page.count = std::exchange(items_, 0);
@@ -83,11 +115,14 @@ void RestCluster::clear() {
     rows_ = raw_bytes_ = 0;
 }
 
-ClusterDescription RestCluster::write(ClusterDescriber& describer) {
+ClusterDescription RestCluster::write(ClusterDescriber& describer, bool keeps_pages) {
     std::vector<std::vector<model::Page>> pages;
     for (std::size_t i = 0; i < columns_.size(); ++i) {
         ColumnPages column(columns_[i], layout_.columns[i], writer_);
-        for (auto const& [part, items] : pieces_) column.add(*readers_[i], part->columns[i], items[i]);
+        for (auto const& [part, items] : pieces_) {
+            auto const& from = part->columns[i];
+            keeps_pages ? column.keep(*readers_[i], from, items[i]) : column.add(*readers_[i], from, items[i]);
+        }
         pages.push_back(column.finish());
     }
     std::vector<std::span<model::Page const>> const spans(pages.begin(), pages.end());

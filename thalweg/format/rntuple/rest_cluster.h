@@ -1,6 +1,6 @@
 // Rows that no producer ended as a cluster (it finished with few, or died), or that age ended before there were many,
 // get pages of their own when the file is completed. Those of many producers share a cluster: one costs kilobytes of
-// metadata.
+// metadata. If the disk has no room for that, pages stay where they lie.
 #pragma once
 
 #include <cstdint>
@@ -32,8 +32,9 @@ class RestCluster {
     // Drops what was added: it stays where it is.
     void clear();
 
-    // Column by column, so that each lies together. The next rows begin a new cluster.
-    ClusterDescription write(ClusterDescriber& describer);
+    // Column by column, so that each lies together. The next rows begin a new cluster. If `keeps_pages`, those pages
+    // of the file whose items are all of this cluster stay where they lie, and only the other items are written.
+    ClusterDescription write(ClusterDescriber& describer, bool keeps_pages);
 
   private:
     struct AddedRows {

@@ -62,7 +62,7 @@ PageList TableCompleter::list(std::uint64_t header_checksum, std::vector<model::
             whole_bytes_ += raw_bytes;
         }
         rest_.add(part, cluster);
-        if (rest_.is_full()) end_rest(list);
+        if (rest_.is_full() || joining_.keeps_pages) end_rest(list);
     }
     end_rest(list);
     return list;
@@ -77,7 +77,7 @@ void TableCompleter::end_rest(PageList& list) {
         list.clusters.push_back(describer_.describe(whole[0].rows, whole[0].pages));
         return;
     }
-    list.clusters.push_back(rest_.write(describer_));
+    list.clusters.push_back(rest_.write(describer_, joining_.keeps_pages));
     joining_.room_bytes -= whole_bytes;
     auto& done = joining_.done;
     done.joined_clusters += whole.size();

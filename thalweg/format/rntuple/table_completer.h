@@ -17,7 +17,9 @@ namespace thalweg::format::rntuple {
 // clusters, which are the smallest.
 struct Joining {
     std::uint64_t room_bytes = 256 * base::kMiB; // raw
-    Completed done;
+    // Rows that no producer ended as a cluster are one cluster for each producer, and their pages stay where they lie.
+    bool keeps_pages = false;
+    Completed done{};
 };
 
 // Clusters that their producers ended because they were large enough lie in the file as they are to stay. Neighbours
