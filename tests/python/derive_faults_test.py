@@ -225,7 +225,7 @@ def test_wrong_inputs(inputs: Path, tmp_path: Path) -> None:
         with pytest.raises(tw.Error, match=said):
             tw.derive(given, one)
     for wrong, said in [
-        ({"workers": 0}, "0 workers do nothing"),
+        ({"workers": 0}, "workers cannot be 0"),
         ({"order": "size"}, "order cannot be 'size'"),
         ({"on_error": "wait"}, "on_error cannot be"),
         ({"start": "thread"}, "give 'fork' or 'spawn'"),

@@ -218,7 +218,8 @@ std::vector<std::string> SharedMemory::list(std::string const& prefix) {
     bool const in_folder = prefix.find('/') != std::string::npos;
     for (auto const& entry : std::filesystem::directory_iterator(folder, ignored)) {
         auto const name = name_in_folder(in_folder ? folder : "", entry.path().filename().string());
-        if (name.starts_with(prefix)) names.push_back(name);
+        // A folder of another program may begin like a name of ours.
+        if (name.starts_with(prefix) && !entry.is_directory(ignored)) names.push_back(name);
     }
     return names;
 }

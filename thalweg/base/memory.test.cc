@@ -177,7 +177,9 @@ TEST(SharedMemory, AFolderHoldsItAsDevShmDoes) {
         auto const attached = SharedMemory::attach(name);
         created.data()[9999] = std::byte{5};
         EXPECT_EQ(attached.data()[9999], std::byte{5});
+        std::filesystem::create_directory(folder.path + "/thalweg-folder"); // another program's
         EXPECT_EQ(SharedMemory::list(name_in_folder(folder.path, "thalweg-")), std::vector{name});
+        std::filesystem::remove(folder.path + "/thalweg-folder");
         struct stat status {};
         ASSERT_EQ(::stat(name.c_str(), &status), 0);
         EXPECT_EQ(status.st_mode & 0777, 0600u);

@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path as FilePath
 from weakref import finalize
 
 from thalweg._base.errors import DataError
@@ -71,6 +70,7 @@ def boot_id() -> str:
 
     Returns an empty text if it cannot be asked for."""
     try:
-        return FilePath("/proc/sys/kernel/random/boot_id").read_text().strip()
+        with open("/proc/sys/kernel/random/boot_id") as file:
+            return file.read().strip()
     except OSError:
         return ""

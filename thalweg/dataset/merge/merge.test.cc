@@ -233,6 +233,7 @@ TEST_F(Merge, WhatIsNotCompleteIsRefused) {
     EXPECT_NE(message({a, b}, out).find("it is still being written, or was left behind"), std::string::npos);
     EXPECT_NE(message({a}, b).find("a run is there"), std::string::npos);
     EXPECT_NE(message({a, directory.file("none.root")}, out).find("there is no such file"), std::string::npos);
+    Writer::create(directory.file("x.h5"), rows_and_sums(), {})->close(kTimeoutNs);
     EXPECT_NE(message({a, directory.file("x.h5")}, out).find("only clusters of RNTuples"), std::string::npos);
     EXPECT_NE(message({}, out).find("no file is named"), std::string::npos);
     open->close(kTimeoutNs);
