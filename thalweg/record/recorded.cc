@@ -73,8 +73,7 @@ std::unique_ptr<source::Source> open_recorded(std::string const& path, source::R
         auto rows = source::read_compass(path, compass);
         if (!rows.cut.empty()) options.left_out.push_back({"the end of the file", rows.cut});
         if (rows.tables.empty())
-            base::fail_data({path + " cannot be replayed",
-                             rows.cut.empty() ? "it is a CoMPASS file without a record" : rows.cut, ""});
+            base::fail_data({path + " cannot be replayed", "it is a CoMPASS file without a record", ""});
         return source::make_replay(std::move(rows.tables), options);
     }
     if (content == Content::unknown) {

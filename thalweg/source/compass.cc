@@ -114,13 +114,13 @@ CompassRows parse_compass(std::span<std::byte const> bytes, std::string const& n
     CompassRecords reader(bytes, name, options.header);
     std::map<Address, Records> channels;
     for (CompassRecord record; reader.next(record);) channels[{record.board, record.channel}].push_back(record);
+    if (channels.empty()) return {};
+    bool const many_boards = channels.begin()->first.first != channels.rbegin()->first.first;
     CompassRows rows;
     if (reader.left_over_bytes() > 0) {
         rows.cut = fmt::format("the file ends within a record: {} bytes are left over at offset {}",
                                reader.left_over_bytes(), reader.offset());
     }
-    if (channels.empty()) return rows;
-    bool const many_boards = channels.begin()->first.first != channels.rbegin()->first.first;
     for (auto const& [address, records] : channels) {
         auto const dt_ns = period_ns(address.first, options, sample_period_ns);
         rows.tables.push_back({.table = table_of(address, many_boards, reader.content(), records),
