@@ -232,8 +232,8 @@ def test_wrong_inputs(inputs: Path, tmp_path: Path) -> None:
         ({"train": []}, "no derivation"),
         ({"train": one * 2}, "output of two derivations"),
         ({"train": [tw.Derivation(inputs, muons)]}, "is both input and output"),
-        ({"train": [tw.Derivation(tmp_path / "a.root", keep="Nope_*")]}, "keep='Nope_\\*' is no column"),
-        ({"train": [tw.Derivation(tmp_path / "a.h5", muons)], "order": "input"}, "virtual dataset"),
+        ({"train": [tw.Derivation(tmp_path / "a.root", keep="Nope_*")]}, "keep='Nope_\\*' matches no column"),
+        ({"train": [tw.Derivation(tmp_path / "a.h5", muons)], "order": "input"}, "only RNTuple files can"),
     ]:
         with pytest.raises(tw.UsageError, match=said):
             tw.derive(**{"inputs": inputs, "train": one, **wrong}).run()

@@ -176,9 +176,9 @@ def test_what_cannot_be_read_is_said(path: Path, tmp_path: Path, server: str) ->
         tw.open(f"{server}{tmp_path}/nothing.h5")
     with pytest.raises(ValueError, match="nonsense"):
         tw.open("nonsense://run.h5")
-    with pytest.raises(tw.DataError):
+    with pytest.raises(tw.UsageError, match="no known format"):
         tw.open(io.BytesIO(b"neither of both" * 100))
-    with pytest.raises(tw.DataError):
+    with pytest.raises((tw.DataError, tw.UsageError)):
         tw.open(io.BytesIO())
 
 

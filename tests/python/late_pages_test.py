@@ -94,7 +94,7 @@ def test_a_column_that_was_changed_since_the_file_was_opened_is_an_error(path: P
     with h5py.File(path, "r+") as file:
         file["g/x"].resize((ROWS + 10, 4))
     with pytest.raises(
-        tw.DataError, match=r"column 'x'.*is not as it was when the file was opened.*open the file again"
+        tw.DataError, match=r"column 'x'.*is not the file that was opened.*open it again"
     ):
         table.read("x")
 
