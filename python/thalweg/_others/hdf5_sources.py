@@ -14,9 +14,10 @@ import os
 import resource
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 
 import h5py
 
@@ -55,11 +56,11 @@ class Sources:
         not the file that it was; OSError if one cannot be opened."""
         needed = sorted(self._needed(start, stop))
         with ExitStack() as stack:
-            checks = []
+            checks: list[tuple[str, FileState, Callable[[], FileState]]] = []
             for path in needed:
                 if path in self.hdf5:
                     other = stack.enter_context(_opened_alike(path, file))
-                    checks.append((path, self.hdf5[path], lambda other=other: state_of(other)))
+                    checks.append((path, self.hdf5[path], partial(state_of, other)))
                 else:
                     held = HeldFile(path)
                     stack.callback(held.close)
