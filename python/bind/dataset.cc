@@ -297,8 +297,7 @@ void bind_units(nb::module_& module) {
 void bind_writing(nb::module_& module) {
     nb::class_<ExactRows>(module, "ExactRows")
         .def(
-            "__init__",
-            [](ExactRows* self, Producer const& producer) { new (self) ExactRows(producer.table()); },
+            "__init__", [](ExactRows* self, Producer const& producer) { new (self) ExactRows(producer.table()); },
             nb::arg("producer"), nb::keep_alive<1, 2>());
     nb::class_<Producer>(module, "Producer")
         .def("append", append, nb::arg("rows"), nb::arg("columns"))

@@ -19,19 +19,24 @@ bool is_format_of(Scalar scalar, Py_buffer const& view) {
     if (view.format == nullptr || view.format[0] == '\0' || view.format[1] != '\0') return false;
     if (static_cast<std::size_t>(view.itemsize) != model::size_bytes(scalar)) return false;
     switch (scalar) {
-        case Scalar::boolean: return view.format[0] == '?';
-        case Scalar::int8:
-        case Scalar::int16:
-        case Scalar::int32:
-        case Scalar::int64: return std::strchr("bhilq", view.format[0]) != nullptr;
-        case Scalar::uint8:
-        case Scalar::uint16:
-        case Scalar::uint32:
-        case Scalar::uint64: return std::strchr("BHILQ", view.format[0]) != nullptr;
-        case Scalar::float32:
-        case Scalar::float64: return std::strchr("fd", view.format[0]) != nullptr;
-        case Scalar::complex64:
-        case Scalar::complex128: return false;
+    case Scalar::boolean:
+        return view.format[0] == '?';
+    case Scalar::int8:
+    case Scalar::int16:
+    case Scalar::int32:
+    case Scalar::int64:
+        return std::strchr("bhilq", view.format[0]) != nullptr;
+    case Scalar::uint8:
+    case Scalar::uint16:
+    case Scalar::uint32:
+    case Scalar::uint64:
+        return std::strchr("BHILQ", view.format[0]) != nullptr;
+    case Scalar::float32:
+    case Scalar::float64:
+        return std::strchr("fd", view.format[0]) != nullptr;
+    case Scalar::complex64:
+    case Scalar::complex128:
+        return false;
     }
     return false;
 }
@@ -98,19 +103,21 @@ bool ExactRows::add_part(Field const& field, std::vector<Part>& parts) {
     if (name == nullptr) throw nb::python_error();
     auto& part = parts.emplace_back(nb::steal(name), &field, std::vector<Part>());
     switch (field.kind) {
-        case Kind::scalar: return !model::is_complex(field.scalar);
-        case Kind::string: return field.shape.empty();
-        case Kind::list: {
-            auto const& element = field.members.front();
-            if (!field.shape.empty()) return false;
-            if (is_optional(field) && element.kind == Kind::string) return element.shape.empty();
-            return element.kind == Kind::scalar && !model::is_complex(element.scalar);
-        }
-        case Kind::record:
-            if (!field.shape.empty()) return false;
-            for (auto const& member : field.members)
-                if (!add_part(member, part.members)) return false;
-            return true;
+    case Kind::scalar:
+        return !model::is_complex(field.scalar);
+    case Kind::string:
+        return field.shape.empty();
+    case Kind::list: {
+        auto const& element = field.members.front();
+        if (!field.shape.empty()) return false;
+        if (is_optional(field) && element.kind == Kind::string) return element.shape.empty();
+        return element.kind == Kind::scalar && !model::is_complex(element.scalar);
+    }
+    case Kind::record:
+        if (!field.shape.empty()) return false;
+        for (auto const& member : field.members)
+            if (!add_part(member, part.members)) return false;
+        return true;
     }
     return false;
 }
@@ -143,12 +150,15 @@ bool ExactRows::read_struct(std::vector<Part> const& parts, PyObject* values) {
 bool ExactRows::read_value(Part const& part, PyObject* value) {
     auto const& field = *part.field;
     switch (field.kind) {
-        case Kind::record: return read_struct(part.members, value);
-        case Kind::string: return read_string(value);
-        case Kind::list:
-            if (is_optional(field)) return read_optional(field.members.front(), value);
-            return read_array(field.members.front(), value, true);
-        case Kind::scalar: return read_scalar(field, value);
+    case Kind::record:
+        return read_struct(part.members, value);
+    case Kind::string:
+        return read_string(value);
+    case Kind::list:
+        if (is_optional(field)) return read_optional(field.members.front(), value);
+        return read_array(field.members.front(), value, true);
+    case Kind::scalar:
+        return read_scalar(field, value);
     }
     return false;
 }
@@ -186,19 +196,31 @@ bool ExactRows::read_number(Scalar scalar, PyObject* value) {
     auto const integer = [&]<class T>(T number) { return is_integer(value, number) && add_number(number); };
     auto const real = [&]<class T>(T number) { return is_real(value, number) && add_number(number); };
     switch (scalar) {
-        case Scalar::boolean: return PyBool_Check(value) && add_number(static_cast<std::uint8_t>(value == Py_True));
-        case Scalar::int8: return integer(std::int8_t());
-        case Scalar::int16: return integer(std::int16_t());
-        case Scalar::int32: return integer(std::int32_t());
-        case Scalar::int64: return integer(std::int64_t());
-        case Scalar::uint8: return integer(std::uint8_t());
-        case Scalar::uint16: return integer(std::uint16_t());
-        case Scalar::uint32: return integer(std::uint32_t());
-        case Scalar::uint64: return integer(std::uint64_t());
-        case Scalar::float32: return real(float());
-        case Scalar::float64: return real(double());
-        case Scalar::complex64:
-        case Scalar::complex128: return false;
+    case Scalar::boolean:
+        return PyBool_Check(value) && add_number(static_cast<std::uint8_t>(value == Py_True));
+    case Scalar::int8:
+        return integer(std::int8_t());
+    case Scalar::int16:
+        return integer(std::int16_t());
+    case Scalar::int32:
+        return integer(std::int32_t());
+    case Scalar::int64:
+        return integer(std::int64_t());
+    case Scalar::uint8:
+        return integer(std::uint8_t());
+    case Scalar::uint16:
+        return integer(std::uint16_t());
+    case Scalar::uint32:
+        return integer(std::uint32_t());
+    case Scalar::uint64:
+        return integer(std::uint64_t());
+    case Scalar::float32:
+        return real(float());
+    case Scalar::float64:
+        return real(double());
+    case Scalar::complex64:
+    case Scalar::complex128:
+        return false;
     }
     return false;
 }

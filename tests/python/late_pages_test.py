@@ -93,9 +93,7 @@ def test_a_column_that_was_changed_since_the_file_was_opened_is_an_error(path: P
     table = tw.open(path)["g"]
     with h5py.File(path, "r+") as file:
         file["g/x"].resize((ROWS + 10, 4))
-    with pytest.raises(
-        tw.DataError, match=r"column 'x'.*is not the file that was opened.*open it again"
-    ):
+    with pytest.raises(tw.DataError, match=r"column 'x'.*is not the file that was opened.*open it again"):
         table.read("x")
 
 

@@ -124,8 +124,8 @@ CompassRows parse_compass(std::span<std::byte const> bytes, std::string const& n
     for (auto const& [address, records] : channels) {
         auto const dt_ns = period_ns(address.first, options, sample_period_ns);
         rows.tables.push_back({.table = table_of(address, many_boards, reader.content(), records),
-                            .rows = records.size(),
-                            .columns = columns_of(reader.content(), records, dt_ns)});
+                               .rows = records.size(),
+                               .columns = columns_of(reader.content(), records, dt_ns)});
     }
     return rows;
 }

@@ -35,10 +35,10 @@ void SteadyFile::check() const {
     if (!is_held_) return;
     auto const now = state_of(descriptor(), path());
     if (now == state_) return;
-    auto const why = now.size_bytes == state_.size_bytes
-                         ? std::string("another program has written to it since it was opened")
-                         : fmt::format("it had {} bytes when it was opened, and has {} now", state_.size_bytes,
-                                       now.size_bytes);
+    auto const why =
+        now.size_bytes == state_.size_bytes
+            ? std::string("another program has written to it since it was opened")
+            : fmt::format("it had {} bytes when it was opened, and has {} now", state_.size_bytes, now.size_bytes);
     base::fail_data({path() + " is not the file that was opened", why, "open it again"});
 }
 

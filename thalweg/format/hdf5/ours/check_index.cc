@@ -40,7 +40,7 @@ std::uint64_t check_index(storage::Storage const& file) {
         base::fail_usage({file.path() + " has no page table", "Thalweg did not write it"});
     }
     if (!has_superblock(file)) base::fail_data({file.path() + " is no HDF5 file", "its signature is missing"});
-    check_seal(file); // before libhdf5 sees the file
+    check_seal(file);                  // before libhdf5 sees the file
     if (is_checkpoint(file)) return 0; // its record has the places and checksums of its pages
     if (!has_mark) {
         base::fail_data(
