@@ -109,7 +109,7 @@ std::vector<std::pair<std::uint64_t, std::uint64_t>> pages_in_file(model::RunFac
 }
 
 bool share_no_byte(std::vector<std::pair<std::uint64_t, std::uint64_t>> pages) {
-    pages.erase(std::ranges::unique(pages).begin(), pages.end()); // equal pages are stored once
+    pages.erase(std::unique(pages.begin(), pages.end()), pages.end()); // equal pages are stored once
     return std::ranges::adjacent_find(pages, [](auto const& first, auto const& next) {
                return first.first + first.second > next.first;
            }) == pages.end();
