@@ -9,48 +9,6 @@ from typing import TYPE_CHECKING, Any
 from thalweg import _core
 from thalweg._base.errors import DataError, Error, OutOfRangeError, UnknownNameError, UsageError
 from thalweg._base.errors import SystemError as SystemError  # noqa: A004
-from thalweg._files.open import open  # noqa: A004
-from thalweg._files.recover import recover, snapshot
-from thalweg._reading.column import Column
-from thalweg._reading.read_memory import read_memory
-from thalweg._reading.run import Run
-from thalweg._reading.table import Table
-from thalweg._schema.attributes import Attributes
-from thalweg._schema.schema import Schema, TableSchema, schema
-from thalweg._schema.tuning import Tuning
-from thalweg._schema.types import (
-    Type,
-    array,
-    bool_,
-    complex64,
-    complex128,
-    datetime64,
-    float32,
-    float64,
-    int8,
-    int16,
-    int32,
-    int64,
-    list_,
-    optional,
-    string,
-    struct,
-    timedelta64,
-    uint8,
-    uint16,
-    uint32,
-    uint64,
-    waveform,
-)
-from thalweg._values.ragged import Ragged
-from thalweg._values.rows import Rows
-from thalweg._writing.attached import Attached, attach
-from thalweg._writing.begin import join
-from thalweg._writing.create import create
-from thalweg._writing.over_mpi import Shared
-from thalweg._writing.producer import Producer
-from thalweg._writing.work_unit import UnitOfGroup, WorkGroup, WorkUnit
-from thalweg._writing.writer import Writer
 
 __all__ = [
     "AbandonedProducer",
@@ -145,10 +103,50 @@ if TYPE_CHECKING:
     from thalweg._derive.report import DerivationError, DerivationReport
     from thalweg._files.convert import convert
     from thalweg._files.merge import MergedTable, MergeReport
+    from thalweg._files.open import open  # noqa: A004
+    from thalweg._files.recover import recover, snapshot
     from thalweg._files.verification import Verification
     from thalweg._files.verify import verify
+    from thalweg._reading.column import Column
+    from thalweg._reading.read_memory import read_memory
+    from thalweg._reading.run import Run
+    from thalweg._reading.table import Table
+    from thalweg._schema.attributes import Attributes
     from thalweg._schema.left_out import LeftOut
+    from thalweg._schema.schema import Schema, TableSchema, schema
+    from thalweg._schema.tuning import Tuning
+    from thalweg._schema.types import (
+        Type,
+        array,
+        bool_,
+        complex64,
+        complex128,
+        datetime64,
+        float32,
+        float64,
+        int8,
+        int16,
+        int32,
+        int64,
+        list_,
+        optional,
+        string,
+        struct,
+        timedelta64,
+        uint8,
+        uint16,
+        uint32,
+        uint64,
+        waveform,
+    )
+    from thalweg._values.ragged import Ragged
     from thalweg._values.row_groups import NewRows, Unit, UnitRows
+    from thalweg._values.rows import Rows
+    from thalweg._writing.attached import Attached, attach
+    from thalweg._writing.begin import join
+    from thalweg._writing.create import create
+    from thalweg._writing.over_mpi import Shared
+    from thalweg._writing.producer import Producer
     from thalweg._writing.reports import (
         AbandonedProducer,
         EndedProducers,
@@ -160,15 +158,61 @@ if TYPE_CHECKING:
         TableReport,
         TableSnapshot,
     )
+    from thalweg._writing.work_unit import UnitOfGroup, WorkGroup, WorkUnit
+    from thalweg._writing.writer import Writer
 
-_LATE = {
-    "_files.convert": ("convert",),
+_LATE: dict[str, tuple[str, ...]] = {
     "_derive.derivation": ("Derivation",),
     "_derive.job": ("DerivationJob",),
     "_derive.make": ("derive",),
-    "_derive.report": ("DerivationError", "DerivationReport"),
     "_derive.merge": ("merge",),
-    "_files.merge": ("MergeReport", "MergedTable"),
+    "_derive.report": ("DerivationError", "DerivationReport"),
+    "_files.convert": ("convert",),
+    "_files.merge": ("MergedTable", "MergeReport"),
+    "_files.open": ("open",),
+    "_files.recover": ("recover", "snapshot"),
+    "_files.verification": ("Verification",),
+    "_files.verify": ("verify",),
+    "_reading.column": ("Column",),
+    "_reading.read_memory": ("read_memory",),
+    "_reading.run": ("Run",),
+    "_reading.table": ("Table",),
+    "_schema.attributes": ("Attributes",),
+    "_schema.left_out": ("LeftOut",),
+    "_schema.schema": ("Schema", "TableSchema", "schema"),
+    "_schema.tuning": ("Tuning",),
+    "_schema.types": (
+        "Type",
+        "array",
+        "bool_",
+        "complex64",
+        "complex128",
+        "datetime64",
+        "float32",
+        "float64",
+        "int8",
+        "int16",
+        "int32",
+        "int64",
+        "list_",
+        "optional",
+        "string",
+        "struct",
+        "timedelta64",
+        "uint8",
+        "uint16",
+        "uint32",
+        "uint64",
+        "waveform",
+    ),
+    "_values.ragged": ("Ragged",),
+    "_values.row_groups": ("NewRows", "Unit", "UnitRows"),
+    "_values.rows": ("Rows",),
+    "_writing.attached": ("Attached", "attach"),
+    "_writing.begin": ("join",),
+    "_writing.create": ("create",),
+    "_writing.over_mpi": ("Shared",),
+    "_writing.producer": ("Producer",),
     "_writing.reports": (
         "AbandonedProducer",
         "EndedProducers",
@@ -180,10 +224,8 @@ _LATE = {
         "TableReport",
         "TableSnapshot",
     ),
-    "_values.row_groups": ("NewRows", "Unit", "UnitRows"),
-    "_files.verification": ("Verification",),
-    "_files.verify": ("verify",),
-    "_schema.left_out": ("LeftOut",),
+    "_writing.work_unit": ("UnitOfGroup", "WorkGroup", "WorkUnit"),
+    "_writing.writer": ("Writer",),
     "checkpoint": (),
     "layouts": (),
 }
@@ -191,7 +233,7 @@ _MODULE_OF = {name: module for module, names in _LATE.items() for name in names 
 
 
 def __getattr__(name: str) -> Any:
-    """Imports rarely used names when they are first used: importing all of them would double the import time."""
+    """Imports a name when it is first used: a program that reads does not wait for what writes."""
     from importlib import import_module
 
     if name not in _MODULE_OF:

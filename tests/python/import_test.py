@@ -1,4 +1,4 @@
-"""What `import thalweg` takes with it: NumPy and what every program needs, and nothing that only some do."""
+"""What `import thalweg` takes with it: the core, the errors, and nothing that only some programs need."""
 
 import subprocess
 import sys
@@ -6,7 +6,7 @@ import sys
 import thalweg as tw
 
 PROGRAM = """
-import sys, numpy
+import sys
 before = set(sys.modules)
 import thalweg
 print(*sorted(set(sys.modules) - before))
@@ -22,13 +22,17 @@ LATE = {
     "multiprocessing",
     "importlib.metadata",
 }
-OTHERS = {"matplotlib", "rich", "typer", "prometheus_client", "h5py", "uproot", "awkward", "pyarrow", "pandas"}
+OTHERS = {"numpy", "matplotlib", "rich", "typer", "prometheus_client", "h5py", "uproot", "awkward", "pyarrow", "pandas"}
+# What the names of the package come from: each is imported with the first name of it that a program uses.
 PARTS = {
+    "_append",
     "_derive",
-    "_files.convert",
-    "_files.merge",
-    "_files.verify",
+    "_files",
     "_others",
+    "_reading",
+    "_schema",
+    "_values",
+    "_writing",
     "checkpoint",
     "cli",
     "layouts",
