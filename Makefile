@@ -13,7 +13,7 @@ export PYTHON
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build docs test test-root test-hdf5-2 demo demo-readout campaign kills bench asan tsan fuzz check lint format install wheel clean build-packages test-packages bench-packages lint-packages
+.PHONY: help build docs test test-root test-hdf5-2 demo demo-readout campaign kills judges bench asan tsan fuzz check lint format install wheel clean build-packages test-packages judges-packages bench-packages lint-packages
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -49,6 +49,9 @@ campaign: test-packages ## Play recordings on a simulated machine for SECONDS, a
 
 kills: .venv/test ## Kill recordings, or jobs (GAME=derive), for SECONDS, and go on with them; h5py and uproot judge
 	@PYTHONPATH=tests/faults:tests/python OPENBLAS_NUM_THREADS=1 $(venv)/python -m kills --game $(GAME) --seconds $(SECONDS) --total build/kills/$(GAME).json
+
+judges: judges-packages test-packages .venv/test ## Cut the power, fail calls and devices, cache folders, for SECONDS, as root; add up
+	@OPENBLAS_NUM_THREADS=1 $(venv)/python tests/judges/campaign.py --seconds $(SECONDS) --total build/judges/total.json
 
 bench: bench-packages .venv/bench ## Measure, as the folders of studies/ describe it
 	@$(venv)/python studies/run.py record
@@ -132,5 +135,5 @@ build/microhttpd/installed: tools/build_microhttpd | build-packages
 	@$(venv)/pip install -q $(patsubst %,-r %,$(filter %.txt,$^))
 	@touch $@
 
-build-packages test-packages bench-packages lint-packages: %-packages:
+build-packages test-packages judges-packages bench-packages lint-packages: %-packages:
 	@tools/system-packages build $(filter-out build,$*)

@@ -171,6 +171,6 @@ def add_to_total(path: Path, counts: Counter[str]) -> Counter[str]:
 def sentences(counts: Counter[str]) -> list[str]:
     kinds = sorted((name, count) for name, count in counts.items() if name.startswith("kills: "))
     others = sorted((name, count) for name, count in counts.items() if not name.startswith("kills: "))
-    lines = [f"{sum(count for _, count in kinds):>12,} kills, of these:"]
+    lines = [f"{sum(count for _, count in kinds):>12,} kills, of these:"] if kinds else []
     lines += [f"{count:>12,}   {name.removeprefix('kills: ')}" for name, count in kinds]
     return lines + [f"{count:>12,} {name}" for name, count in others]
