@@ -28,15 +28,13 @@ from typing import Any
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "faults")]
 
-import expected  # noqa: E402
 import mounted  # noqa: E402
 import reading  # noqa: E402
-from recordings import blocks_of, join  # noqa: E402
+from programs import PROGRAMS, Program, Say, save  # noqa: E402
+from recordings import blocks_of  # noqa: E402
 from result import Result, add, show, work_folder  # noqa: E402
 
 LONGEST_S = 60
-BATCH, BATCHES = 50, 12
-TUNING = {"flush_interval": 0.02, "allocate_ahead_bytes": 1 << 20, "extent_bytes": 65536, "narrow_page_bytes": 8192}
 IO, FULL, NO_FILES, NO_MEMORY, AGAIN = "EIO", "ENOSPC", "EMFILE", "ENOMEM", "EAGAIN"
 ERRORS = {
     "access": [IO], "clock_nanosleep": ["EINTR"], "clone": [AGAIN], "clone3": [AGAIN], "close": [IO],
@@ -50,7 +48,6 @@ ERRORS = {
     "read": [IO], "readlink": [IO], "rename": [IO], "renameat2": [IO], "rmdir": [IO], "sched_getaffinity": ["EINVAL"],
     "statfs": [IO], "statx": [IO], "unlink": [IO], "unlinkat": [IO], "write": [IO, FULL], "writev": [IO],
 }  # fmt: skip
-Say = Callable[..., None]
 
 
 @dataclass(frozen=True)
@@ -64,106 +61,6 @@ class Failure:
     def __str__(self) -> str:
         """Returns it in the words of strace."""
         return f"{self.call}:error={self.error}:when={self.when}"
-
-
-@dataclass(frozen=True)
-class Program:
-    act: Callable[["Program", Path, Say], None]  # what strace watches
-    before: Callable[["Program", Path, Say], None] | None = None  # what is done before, in a process that dies
-    beside: Callable[["Program", Path, Say], None] | None = None  # what another process does meanwhile
-    extension: str = ".h5"
-    tuning: tuple[tuple[str, Any], ...] = ()
-    codec: str = "none"
-
-    @property
-    def file(self) -> str:
-        return f"run{self.extension}"
-
-    @property
-    def options(self) -> dict[str, Any]:
-        return {"codec": self.codec, "tuning": TUNING | dict(self.tuning)}
-
-
-def schema() -> Any:
-    import thalweg as tw
-
-    row = {"producer": tw.uint64, "row": tw.uint64, "x": tw.float64, "w": tw.array(tw.uint16, expected.WIDTH)}
-    return tw.schema({"events": row})
-
-
-def append_all(out: Any, say: Say, producers: tuple[int, ...], closes: bool = True) -> None:
-    say("created")
-    threads = {number: out.producer("events") for number in producers}
-    for batch in range(BATCHES):
-        for number, producer in threads.items():
-            end = (batch + 1) * BATCH
-            producer.append(**expected.rows(number, end - BATCH, end))
-            say("appended", producer=number, rows=end)
-        status = out.status()
-        if status.failure or status.file_problem:
-            say("error", error=status.failure or status.file_problem)
-        time.sleep(0.005)
-    if closes:
-        report = out.close(30)
-        say("closed", whole=report.is_whole)
-
-
-def create(program: Program, path: Path, say: Say) -> None:
-    import thalweg as tw
-
-    append_all(tw.create(path, schema(), **program.options), say, (0, 1))
-
-
-def record_and_die(program: Program, path: Path, say: Say) -> None:
-    import thalweg as tw
-
-    append_all(tw.create(path, schema(), **program.options), say, (0, 1), closes=False)
-
-
-def recover(_: Program, path: Path, say: Say) -> None:
-    import thalweg as tw
-
-    report = tw.recover(path)
-    say("closed", whole=report.is_whole)
-
-
-def resume(_: Program, path: Path, say: Say) -> None:
-    import thalweg as tw
-
-    append_all(tw.create(path, resume=True), say, (2, 3))
-
-
-def save(_: Program, path: Path, say: Say) -> None:
-    from thalweg.checkpoint import save as save_checkpoint
-
-    for step in range(3):
-        save_checkpoint(path, blocks_of(step), attributes={"step": step})
-        say("saved", step=step)
-
-
-def be_first_node(program: Program, path: Path, say: Say) -> None:
-    import thalweg as tw
-
-    append_all(tw.create(path, schema(), nodes=2, node_timeout=6, **program.options), say, (0, 1))
-
-
-def be_second_node(_: Program, path: Path, say: Say) -> None:
-    append_all(join(path), say, (2, 3))
-
-
-PROGRAMS = {
-    "create": Program(create),
-    "create-posix": Program(create, tuning=(("engine", "posix"),)),
-    "create-threads": Program(create, tuning=(("engine", "threads"), ("threads", 2)), codec="lz4"),
-    "create-root": Program(create, extension=".root", codec="zstd"),
-    "recover": Program(recover, before=record_and_die),
-    "recover-root": Program(recover, before=record_and_die, extension=".root"),
-    "resume": Program(resume, before=record_and_die),
-    "resume-root": Program(resume, before=record_and_die, extension=".root"),
-    "save": Program(save),
-    "join": Program(be_second_node, beside=be_first_node),
-    "join-root": Program(be_second_node, beside=be_first_node, extension=".root"),
-}
 
 
 @dataclass

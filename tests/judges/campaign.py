@@ -23,6 +23,7 @@ import cuts  # noqa: E402
 import device  # noqa: E402
 import faulty_device  # noqa: E402
 import mounted  # noqa: E402
+import programs  # noqa: E402
 from kills.campaign import Campaign, Game, Options, add_to_total, random_seed, sentences  # noqa: E402
 from result import Result  # noqa: E402
 
@@ -35,7 +36,7 @@ def cut(seed: int) -> Result:
 
 
 def fail_calls(seed: int) -> Result:
-    name = list(calls.PROGRAMS)[seed % len(calls.PROGRAMS)]
+    name = list(programs.PROGRAMS)[seed % len(programs.PROGRAMS)]
     return calls.play(name, seed, CALLS, time.monotonic() + 600)
 
 
