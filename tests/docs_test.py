@@ -129,7 +129,7 @@ def test_the_page_on_checkpoints_runs(repository: Path, tmp_path: Path) -> None:
         if kind == "python"
     ]
     assert printed == ["", "2 (100, 300) 1.0\n", "(400, 300) complex128 2\n", "1920000\n"]
-    assert sorted(each.name for each in tmp_path.glob("*psi*")) == ["psi.h5", "psi.h5.1"]
+    assert sorted(each.name for each in tmp_path.glob("*psi*")) == [".psi.h5.saved", "psi.h5", "psi.h5.1"]
 
 
 def test_the_first_program_of_the_page_on_nodes_runs(repository: Path, tmp_path: Path) -> None:

@@ -38,28 +38,44 @@ std::vector<Array> arrays_of(nb::handle given, std::vector<Buffer>& buffers) {
     return arrays;
 }
 
-// A Saving together with the memory that it reads.
-struct PythonSaving {
-    PythonSaving(std::string path, nb::object arrays, nb::object ranks, std::string const& schema, unsigned keep,
-                 std::uint64_t most_copy_bytes, std::string refusal)
-        : comm(ranks) {
-        std::vector<Array> own;
-        SaveOptions options;
-        options.refusal = std::move(refusal);
-        if (options.refusal.empty()) {
-            own = arrays_of(arrays, buffers);
-            options.attributes = model::schema_from_json(schema).attributes;
-        }
+// What is converted before the ranks agree: it may throw on one of them, which tells the others then (refuse_save).
+struct SaveRequest {
+    SaveRequest(std::string given_path, nb::handle given_arrays, std::string const& schema, unsigned keep,
+                std::uint64_t most_copy_bytes)
+        : path(std::move(given_path)), arrays(arrays_of(given_arrays, buffers)) {
+        options.attributes = model::schema_from_json(schema).attributes;
         options.keep = keep;
         options.most_copy_bytes = most_copy_bytes;
+    }
+    SaveRequest(SaveRequest const&) = delete;
+    SaveRequest& operator=(SaveRequest const&) = delete;
+
+    std::vector<Buffer> buffers;
+    std::string path;
+    std::vector<Array> arrays;
+    SaveOptions options;
+};
+
+// A Saving together with the memory that it reads.
+struct PythonSaving {
+    PythonSaving(SaveRequest& request, nb::handle ranks) : buffers(std::move(request.buffers)), comm(ranks) {
         nb::gil_scoped_release const released;
-        saving = std::make_unique<Saving>(std::move(path), own, comm, std::move(options));
+        saving = std::make_unique<Saving>(request.path, request.arrays, comm, request.options);
     }
 
     void copy(base::AlignedBuffer& memory) {
         {
             nb::gil_scoped_release const released;
             saving->copy_blocks(memory);
+        }
+        buffers.clear();
+    }
+
+    // What is not finished is given up. An exception that is kept refers to this, and holds no file by that.
+    void close() {
+        {
+            nb::gil_scoped_release const released;
+            saving.reset();
         }
         buffers.clear();
     }
@@ -79,6 +95,20 @@ void place(PythonSaving& self, nb::object ranks) {
     PythonCommunicator comm(ranks);
     nb::gil_scoped_release const released;
     self.saving->place(comm);
+}
+
+void refuse_save_over(nb::handle ranks, std::string const& path, nb::handle error) {
+    PythonCommunicator comm(ranks);
+    auto const why = as_thrown(error);
+    nb::gil_scoped_release const released;
+    refuse_save(comm, path, why);
+}
+
+void refuse_restore_over(nb::handle ranks, std::string const& path, nb::handle error) {
+    PythonCommunicator comm(ranks);
+    auto const why = as_thrown(error);
+    nb::gil_scoped_release const released;
+    refuse_restore(comm, path, why);
 }
 
 State restore_over(std::string const& path, nb::object ranks, bool verify, unsigned threads) {
@@ -116,11 +146,13 @@ void bind_checkpoint(nb::module_& module) {
         .def_ro("id", &SaveReport::id)
         .def_ro("engine", &SaveReport::engine)
         .def_ro("bytes", &SaveReport::bytes)
-        .def_ro("file_bytes", &SaveReport::file_bytes);
+        .def_ro("file_bytes", &SaveReport::file_bytes)
+        .def_ro("problems", &SaveReport::problems);
+    nb::class_<SaveRequest>(module, "SaveRequest")
+        .def(nb::init<std::string, nb::handle, std::string const&, unsigned, std::uint64_t>(), nb::arg("path"),
+             nb::arg("arrays"), nb::arg("schema"), nb::arg("keep"), nb::arg("most_copy_bytes"));
     nb::class_<PythonSaving>(module, "Saving")
-        .def(nb::init<std::string, nb::object, nb::object, std::string const&, unsigned, std::uint64_t, std::string>(),
-             nb::arg("path"), nb::arg("arrays"), nb::arg("ranks"), nb::arg("schema"), nb::arg("keep"),
-             nb::arg("most_copy_bytes"), nb::arg("refusal"))
+        .def(nb::init<SaveRequest&, nb::handle>(), nb::arg("request"), nb::arg("ranks"))
         .def_prop_ro("may_copy", [](PythonSaving const& self) { return self.saving->may_copy(); })
         .def("copy_blocks", &PythonSaving::copy, nb::arg("memory"))
         .def(
@@ -130,7 +162,9 @@ void bind_checkpoint(nb::module_& module) {
             "write", [](PythonSaving& self) { self.saving->write(); }, WithoutGil())
         .def(
             "end_writes", [](PythonSaving& self) { self.saving->end_writes(); }, WithoutGil())
-        .def("finish", finish, nb::arg("ranks"));
+        .def("finish", finish, nb::arg("ranks"))
+        .def("close", &PythonSaving::close);
+    module.def("refuse_save", refuse_save_over, nb::arg("ranks"), nb::arg("path"), nb::arg("error"));
     nb::class_<State>(module, "CheckpointState")
         .def_prop_ro("path", &State::path)
         .def_prop_ro("id", &State::id)
@@ -138,6 +172,7 @@ void bind_checkpoint(nb::module_& module) {
         .def_prop_ro("schema", schema_of)
         .def_prop_ro("arrays", facts_of)
         .def("read_into", read_into, nb::arg("name"), nb::arg("start"), nb::arg("shape"), nb::arg("out"));
+    module.def("refuse_restore", refuse_restore_over, nb::arg("ranks"), nb::arg("path"), nb::arg("error"));
     module.def("restore_checkpoint", restore_over, nb::arg("path"), nb::arg("ranks"), nb::arg("verify"),
                nb::arg("threads"));
 }

@@ -37,7 +37,7 @@ def test_ranks_of_mpi_save_and_others_restore(over_mpi: Run, tmp_path: Path) -> 
     path = tmp_path / "psi.h5"
     size_bytes = _ROWS * 50 * 16
     assert over_mpi(3, path, "save") == [f"rank {rank} saved {size_bytes}" for rank in range(3)]
-    assert sorted(each.name for each in tmp_path.iterdir()) == ["psi.h5", "psi.h5.1"]
+    assert sorted(each.name for each in tmp_path.iterdir()) == [".psi.h5.saved", "psi.h5", "psi.h5.1"]
     for ranks in (2, 4):
         assert over_mpi(ranks, path, "restore") == [f"rank {rank} reads True of step 2" for rank in range(ranks)]
     assert over_mpi(2, Path(f"{path}.1"), "restore") == [f"rank {rank} reads True of step 1" for rank in range(2)]

@@ -204,7 +204,7 @@ def test_killed_jobs_leave_a_checkpoint_that_is_whole(tmp_path: Path, how: str, 
         seen.add(int(step))
     assert len(seen) > 1, "no job came as far as its first checkpoint"
     save(path, {"psi": Block(np.ones(1), (1,), (0,))})
-    assert sorted(each.name for each in tmp_path.iterdir()) == ["psi.h5", "psi.h5.1"]
+    assert sorted(each.name for each in tmp_path.iterdir()) == [".psi.h5.saved", "psi.h5", "psi.h5.1"]
 
 
 def test_a_damaged_one_is_reported_and_the_one_before_is_used(tmp_path: Path) -> None:

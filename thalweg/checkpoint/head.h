@@ -28,9 +28,27 @@ static_assert(sizeof(RecordPlace) == 56);
 
 std::vector<std::byte> head_block(std::string const& id, RecordPlace place);
 
-// Return none for a file that is no checkpoint.
+// Writes the checksum of the first block, which has all else by now, the superblock too.
+void seal_head(storage::Storage& file);
+// Throws base::DataError if the first block is not as it was when it was sealed.
+void check_head(storage::Storage const& file);
+
+// Returns none if the file has no mark: it is no checkpoint, or its mark is damaged.
 std::optional<std::string> id_of(storage::Storage const& file);
-std::optional<std::string> id_of_file(std::string const& path);
+
+// Returns true if the file has the mark of a checkpoint, or the place of its record.
+bool is_checkpoint(storage::Storage const& file);
+
+// What is known of a checkpoint beside it. By this it is told from other files, whatever is damaged in it.
+struct Signs {
+    std::string id;
+    std::vector<std::uint8_t> superblock;
+    RecordPlace place;
+};
+Signs signs_of(storage::Storage const& file);
+// Returns true if what is left of the file is of that checkpoint: one of the signs, or, in a file that is shorter than
+// a superblock, the beginning of it. Throws base::SystemError if the device can read none of them.
+bool has_signs(storage::Storage const& file, Signs const& signs);
 
 // Throws base::DataError if it is damaged.
 RecordPlace place_of(storage::Storage const& file);

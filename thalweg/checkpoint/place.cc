@@ -2,23 +2,25 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstdio>
 #include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
 #include <string_view>
+#include <sys/file.h>
 #include <unistd.h>
 #include <utility>
 
 #include "thalweg/base/assert.h"
 #include "thalweg/base/error.h"
-#include "thalweg/checkpoint/head.h"
+#include "thalweg/checkpoint/record.h"
 
 namespace thalweg::checkpoint {
 namespace {
 
 constexpr std::string_view kEnding = ".saving";
+constexpr std::string_view kLinkEnding = ".older.saving", kListEnding = ".list.saving"; // while the file has its lock
+constexpr int kMostLinks = 40;                                                          // as the kernel follows
 
 std::string folder_of(std::string const& path) {
     auto const folder = std::filesystem::path(path).parent_path().string();
@@ -27,23 +29,8 @@ std::string folder_of(std::string const& path) {
 
 std::string name_of(std::string const& path) { return std::filesystem::path(path).filename().string(); }
 
-std::string older(std::string const& path, std::uint64_t number) { return fmt::format("{}.{}", path, number); }
-
-// By number, without `path` itself.
-std::vector<std::pair<std::uint64_t, std::string>> older_files(std::string const& path) {
-    std::vector<std::pair<std::uint64_t, std::string>> files;
-    auto const prefix = name_of(path) + ".";
-    for (auto const& name : base::list_directory(folder_of(path))) {
-        if (!name.starts_with(prefix)) continue;
-        auto const digits = std::string_view(name).substr(prefix.size());
-        std::uint64_t number = 0;
-        auto const [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-        if (error == std::errc() && end == digits.data() + digits.size() && digits[0] != '0') {
-            files.emplace_back(number, older(path, number));
-        }
-    }
-    std::ranges::sort(files);
-    return files;
+std::unique_ptr<storage::Storage> open_to_read(std::string const& path) {
+    return storage::open_file_storage(path, storage::OpenMode::read_only);
 }
 
 void rename_file(std::string const& from, std::string const& to) {
@@ -51,30 +38,55 @@ void rename_file(std::string const& from, std::string const& to) {
     base::fail_system({fmt::format("cannot rename {} to {}", from, to)}, errno);
 }
 
-// Throws if the file is not a checkpoint: files of other programs are neither overwritten nor removed.
-void check_checkpoint(std::string const& path) {
-    if (!base::identity_of(path) || id_of_file(path)) return;
-    base::fail_usage({"cannot replace " + path, "it is no checkpoint", "choose another name, or move it away"});
+std::optional<struct stat> status_of(std::string const& path) {
+    struct stat status {};
+    if (::stat(path.c_str(), &status) == 0) return status;
+    if (errno == ENOENT) return std::nullopt;
+    base::fail_system({"cannot look at " + path}, errno);
+}
+
+// Returns "", or why the file has no arrays that could be restored. What is read for that is small.
+std::string why_lost(storage::Storage const& file) {
+    try {
+        read_record(file);
+        return {};
+    } catch (base::DataError const& error) {
+        return error.what();
+    } catch (base::SystemError const& error) { // the device cannot read it
+        return error.what();
+    }
 }
 
 } // namespace
 
-std::vector<std::string> kept_files(std::string const& path) {
-    std::vector<std::string> files;
-    if (base::identity_of(path)) files.push_back(path);
-    if (!base::is_directory(folder_of(path))) return files;
-    for (auto& [_, file] : older_files(path)) files.push_back(std::move(file));
-    return files;
+std::string behind_links(std::string const& path) {
+    namespace fs = std::filesystem;
+    std::error_code error;
+    fs::path at = path;
+    for (int links = 0; fs::is_symlink(fs::symlink_status(at, error)); ++links) {
+        if (links == kMostLinks) base::fail_system({"cannot follow the links of " + path}, ELOOP);
+        auto const to = fs::read_symlink(at, error);
+        if (error) base::fail_system({"cannot read the link " + at.string()}, error.value());
+        at = at.parent_path() / to; // `to` alone, if it begins at the root
+    }
+    return at.string();
 }
 
 NewFile::NewFile(std::string const& path, std::string const& id, unsigned keep)
-    : path_(path), own_(fmt::format("{}/.{}.{}{}", folder_of(path), name_of(path), id, kEnding)), keep_(keep) {
+    : path_(behind_links(path)), own_(fmt::format("{}/.{}.{}{}", folder_of(path_), name_of(path_), id, kEnding)),
+      keep_(keep) {
     if (keep == 0) base::fail_usage({"a checkpoint cannot be saved with keep=0", "the new one is one, too"});
-    if (name_of(path).empty() || base::is_directory(path))
+    if (name_of(path_).empty() || base::is_directory(path_))
         base::fail_usage({"cannot save to " + path, "it is a folder"});
-    check_checkpoint(path);
-    for (std::uint64_t number = 1; number < keep; ++number) check_checkpoint(older(path, number));
-    lock_ = base::open_file(own_, O_RDWR | O_CREAT | O_EXCL);
+    try {
+        list_ = read_list(path_).value_or(SavedList());
+    } catch (base::DataError const& error) {
+        problems_.emplace_back(error.what());
+    }
+    if (list_.next) list_.saved.push_back(*std::exchange(list_.next, std::nullopt)); // of a save that was killed
+    check_names();
+    replaced_ = status_of(path_);
+    lock_ = base::open_file(own_, O_RDWR | O_CREAT | O_EXCL, replaced_ ? 0600 : 0644);
     try {
         if (!base::try_lock_file(lock_, own_, true)) check_it_is_there();
         remove_remnants();
@@ -84,12 +96,43 @@ NewFile::NewFile(std::string const& path, std::string const& id, unsigned keep)
     }
 }
 
+// Throws if a file is not a checkpoint: files of other programs are neither overwritten nor removed.
+void NewFile::check_names() const {
+    auto const check = [&](std::string const& file) {
+        if (!base::identity_of(file) || known_signs(file) || is_checkpoint(*open_to_read(file))) return;
+        base::fail_usage({"cannot replace " + file, "it is no checkpoint", "choose another name, or move it away"});
+    };
+    check(path_);
+    std::uint64_t last = 1;
+    for (auto const number : chain()) last = std::max(last, number);
+    for (std::uint64_t number = 1; keep_ > 1 && number <= last; ++number) check(older(path_, number));
+}
+
+// Returns the numbers of which each hands its file on to the next one: up to the first that has none, or to the last
+// of `keep`, whose file is replaced.
+std::vector<std::uint64_t> NewFile::chain() const {
+    std::vector<std::uint64_t> numbers;
+    for (std::uint64_t number = 1; numbers.size() + 1 < keep_; ++number) {
+        auto const file = older(path_, number);
+        auto const is_free = !base::identity_of(file);
+        if (!is_free && (!std::ranges::binary_search(list_.numbers, number) || !known_signs(file))) continue;
+        numbers.push_back(number);
+        if (is_free) break;
+    }
+    return numbers;
+}
+
 // A lock tells whether the job that made a file is alive.
 void NewFile::remove_remnants() const {
     auto const prefix = "." + name_of(path_) + ".";
+    std::vector<std::string> helpers;
     for (auto const& name : base::list_directory(folder_of(path_))) {
         auto const other = folder_of(path_) + "/" + name;
         if (!name.starts_with(prefix) || !name.ends_with(kEnding) || other == own_) continue;
+        if (name.ends_with(kLinkEnding) || name.ends_with(kListEnding)) {
+            helpers.push_back(other);
+            continue;
+        }
         base::FileDescriptor file;
         try {
             file = base::open_file(other, O_RDWR);
@@ -104,6 +147,7 @@ void NewFile::remove_remnants() const {
         }
         base::remove_file(other);
     }
+    for (auto const& each : helpers) base::remove_file(each);
 }
 
 NewFile::~NewFile() {
@@ -118,28 +162,109 @@ void NewFile::check_it_is_there() const {
                       EBUSY);
 }
 
+// Owner and group are kept if this user may give files to them. Otherwise the rights of the group, which is another
+// one now, are not given.
+void NewFile::take_over_mode() const {
+    auto const before = status_of(path_);
+    auto const& status = before ? before : replaced_;
+    if (!status) return;
+    auto mode = status->st_mode & 07777;
+    if (::fchown(lock_.get(), status->st_uid, status->st_gid) != 0 &&
+        ::fchown(lock_.get(), static_cast<uid_t>(-1), status->st_gid) != 0) {
+        mode &= ~static_cast<mode_t>(070);
+    }
+    if (::fchmod(lock_.get(), mode) != 0) base::fail_system({"cannot set the mode of " + own_}, errno);
+}
+
+std::string NewFile::helper(std::string_view ending) const {
+    return own_.substr(0, own_.size() - kEnding.size()) + std::string(ending);
+}
+
+void NewFile::shift(std::vector<std::uint64_t> const& chain) const {
+    for (std::size_t i = chain.size(); i-- > 1;) {
+        if (base::identity_of(older(path_, chain[i - 1])))
+            rename_file(older(path_, chain[i - 1]), older(path_, chain[i]));
+    }
+    auto const first = older(path_, chain.at(0));
+    auto const beside = helper(kLinkEnding);
+    base::remove_file(beside);
+    // Not renamed: `path` is there at every moment. Some file systems have no second names.
+    if (::link(path_.c_str(), beside.c_str()) == 0) {
+        rename_file(beside, first);
+        base::remove_file(beside); // it is still there if both were one file
+    } else {
+        rename_file(path_, first);
+    }
+}
+
+std::optional<Signs> NewFile::known_signs(std::string const& file) const {
+    return find_saved(list_, *open_to_read(file));
+}
+
+// Says what publishing may change, before it does. Returns the numbers that hand their files on: none if `path` has
+// nothing that is worth keeping.
+std::vector<std::uint64_t> NewFile::begin_list() {
+    std::vector<std::uint64_t> moves;
+    std::optional<Signs> last;
+    if (base::identity_of(path_)) {
+        auto const file = open_to_read(path_);
+        if (auto const why = why_lost(*file); why.empty()) {
+            moves = chain();
+            last = signs_of(*file);
+            auto const is_handed_on =
+                !moves.empty() && base::identity_of(older(path_, moves[0])) == base::identity_of(path_);
+            if (is_handed_on) moves.clear(); // by a save that was killed then
+        } else {
+            problems_.push_back(fmt::format("{} is replaced, and not kept ({})", path_, why));
+        }
+    }
+    auto const is_known = [&](std::uint64_t number) { return std::ranges::binary_search(list_.numbers, number); };
+    auto const stays_true = list_.saved.empty() ? moves.empty() : !moves.empty() && last->id == list_.saved.front().id;
+    auto const is_enough = stays_true && std::ranges::all_of(moves, is_known);
+    if (last) {
+        std::erase_if(list_.saved, [&](Signs const& each) { return each.id == last->id; });
+        list_.saved.insert(list_.saved.begin(), *last);
+    }
+    for (auto const number : moves) {
+        if (!is_known(number)) list_.numbers.insert(std::ranges::upper_bound(list_.numbers, number), number);
+    }
+    list_.next = signs_of(*open_to_read(own_));
+    if (!is_enough) write_list(path_, list_, helper(kListEnding));
+    return moves;
+}
+
+// Removes what is more than `keep`, and says what is left.
+void NewFile::end_list() {
+    SavedList left{{}, {*list_.next}, {}};
+    for (auto const number : list_.numbers) {
+        auto const file = older(path_, number);
+        if (!base::identity_of(file)) continue;
+        auto const signs = known_signs(file);
+        if (!signs) continue; // a file of others has the number
+        if (left.saved.size() < keep_) {
+            left.numbers.push_back(number);
+            left.saved.push_back(*signs);
+        } else {
+            base::remove_file(file);
+        }
+    }
+    write_list(path_, left, helper(kListEnding));
+}
+
 void NewFile::publish() {
     THALWEG_ASSERT(!is_published_, "a file gets its name once");
     check_it_is_there();
-    for (auto number = keep_ - 1; number >= 2; --number) {
-        if (base::identity_of(older(path_, number - 1))) rename_file(older(path_, number - 1), older(path_, number));
-    }
-    if (keep_ >= 2 && base::identity_of(path_)) {
-        auto const beside = own_.substr(0, own_.size() - kEnding.size()) + ".older" + std::string(kEnding);
-        base::remove_file(beside);
-        // Not renamed: `path` is there at every moment. Some file systems have no second names.
-        if (::link(path_.c_str(), beside.c_str()) == 0) {
-            rename_file(beside, older(path_, 1));
-            base::remove_file(beside); // which is still there if both were one file already
-        } else {
-            rename_file(path_, older(path_, 1));
-        }
-    }
+    take_over_mode();
+    auto const moves = begin_list();
+    if (!moves.empty()) shift(moves);
+    base::try_lock_file(lock_, own_, false); // shared with readers that lock what they open, as HDF5 does
     rename_file(own_, path_);
     is_published_ = true;
     base::sync_directory_of(path_);
-    for (auto const& [number, file] : older_files(path_)) {
-        if (number >= keep_ && id_of_file(file)) base::remove_file(file);
+    try {
+        end_list();
+    } catch (base::SystemError const& error) { // the checkpoint is there, and the list that publishing began is true
+        problems_.push_back(fmt::format("the list of checkpoints of {} is not up to date ({})", path_, error.what()));
     }
 }
 

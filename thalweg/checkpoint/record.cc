@@ -78,7 +78,11 @@ Record from_bytes(RecordBytes const& bytes, std::string const& path) {
 
 RecordBytes read_record(storage::Storage const& file) {
     auto const place = place_of(file);
-    return {read_checked(file, place.record, "its record"), read_checked(file, place.checksums, "its checksums")};
+    RecordBytes bytes{read_checked(file, place.record, "its record"),
+                      read_checked(file, place.checksums, "its checksums")};
+    if (id_of(file) != from_bytes(bytes, file.path()).id)
+        base::fail_data({file.path() + " is damaged", "its mark, at offset 2048, is not as it was written"});
+    return bytes;
 }
 
 } // namespace thalweg::checkpoint

@@ -28,7 +28,8 @@ RecordBytes to_bytes(Record const& record);
 // Throws base::DataError that names `path` if they are no record.
 Record from_bytes(RecordBytes const& bytes, std::string const& path);
 
-// Reads and checks the record of a file that is a checkpoint. Throws base::DataError if it is damaged or too new.
+// Reads and checks the record of a file that is a checkpoint. Throws base::DataError if it is damaged or too new, or if
+// the mark of the file is not that of its record.
 RecordBytes read_record(storage::Storage const& file);
 
 } // namespace thalweg::checkpoint

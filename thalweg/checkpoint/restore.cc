@@ -3,15 +3,17 @@
 #include <cerrno>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <optional>
 #include <utility>
 
 #include "thalweg/base/error.h"
 #include "thalweg/base/parallel.h"
 #include "thalweg/base/thread.h"
+#include "thalweg/checkpoint/candidates.h"
 #include "thalweg/checkpoint/head.h"
 #include "thalweg/checkpoint/page_reader.h"
-#include "thalweg/checkpoint/place.h"
 #include "thalweg/checkpoint/ranks.h"
+#include "thalweg/format/hdf5/ours/header.h"
 
 namespace thalweg::checkpoint {
 namespace {
@@ -30,53 +32,67 @@ Bytes bytes_of(Json const& said) {
 // Looks for checkpoints, the newest first. On rank 0.
 class Search {
   public:
-    explicit Search(std::string path) : path_(std::move(path)) {}
+    explicit Search(std::string path) : candidates_(find_candidates(path)), path_(std::move(path)) {}
 
     // Returns the next one whose record is sound; throws if there are no more.
     Json next() {
-        if (!began_) files_ = kept_files(path_);
-        began_ = true;
-        while (next_ < files_.size()) {
-            auto const& path = files_[next_++];
+        while (next_ < candidates_.files.size()) {
+            auto const& path = candidates_.files[next_++];
             try {
                 auto const file = storage::open_file_storage(path, storage::OpenMode::read_only);
-                if (!id_of(*file)) {
+                if (!is_checkpoint(*file)) {
                     ++others_;
-                    problems_.push_back(path + " is no checkpoint");
+                    add(path + " is no checkpoint, or what shows that it is one is damaged");
                     continue;
                 }
                 auto const record = read_record(*file);
-                from_bytes(record, path); // is whole
                 return {{"path", path},
                         {"record", binary(record.text)},
                         {"checksums", binary(record.checksums)},
-                        {"problems", problems_}};
+                        {"problems", candidates_.problems}};
             } catch (base::DataError const& error) {
-                problems_.emplace_back(error.what());
+                add(error.what());
+            } catch (base::SystemError const& error) {
+                if (error.code != ENOENT && error.code != EIO) throw; // it is removed by now, or its device fails
+                add(error.what());
             }
         }
         fail();
     }
 
-    void add(std::string problem) { problems_.push_back(std::move(problem)); }
+    void add(std::string problem) { candidates_.problems.push_back(std::move(problem)); }
 
   private:
     [[noreturn]] void fail() const {
-        if (files_.empty()) base::fail_system({"there is no " + path_, "", "name a file that was saved"}, ENOENT);
-        if (others_ == files_.size()) {
+        if (others_ > 0 && others_ == candidates_.files.size() && others_ == candidates_.problems.size()) {
             base::fail_usage({path_ + " is no checkpoint", "it was written otherwise",
                               "name a file that was saved, or read it as a run (tw.open) or with h5py"});
         }
-        base::fail_data({"no checkpoint is whole", fmt::format("{}", fmt::join(problems_, "; "))});
+        base::fail_data({"no checkpoint is whole", fmt::format("{}", fmt::join(candidates_.problems, "; ")),
+                         "with verify=False, parts that are whole can be read"});
     }
 
+    Candidates candidates_;
     std::string path_;
-    bool began_ = false;
-    std::vector<std::string> files_;
     std::size_t next_ = 0;
     std::size_t others_ = 0;
-    std::vector<std::string> problems_;
 };
+
+// Returns sentences about what HDF5 needs to read the file.
+std::vector<std::string> structure_damage(storage::Storage const& file) {
+    try {
+        check_head(file);
+        format::hdf5::ours::check_seal(file);
+        auto const end = format::hdf5::ours::end_of_file(file);
+        if (auto const size = file.size(); size < end)
+            return {fmt::format("{} had {} bytes, and has {}", file.path(), end, size)};
+        return {};
+    } catch (base::DataError const& error) {
+        return {error.what()};
+    } catch (base::SystemError const& error) { // the device cannot read it
+        return {error.what()};
+    }
+}
 
 // On which ranks all is sound, or what the first rank found that has found anything.
 Json first_damage(std::vector<Json> const& all) {
@@ -86,7 +102,13 @@ Json first_damage(std::vector<Json> const& all) {
     return nullptr;
 }
 
+std::string restore_problem(std::string const& path) { return path + " cannot be restored"; }
+
 } // namespace
+
+void refuse_restore(Communicator& comm, std::string const& path, std::exception_ptr const& why) {
+    refuse(comm, restore_problem(path), why);
+}
 
 State::State(std::string path, Record record, std::vector<std::string> problems, unsigned threads)
     : path_(std::move(path)), record_(std::move(record)), problems_(std::move(problems)), threads_(threads),
@@ -138,6 +160,7 @@ std::vector<std::string> State::find_damage(int rank, int ranks) const {
     auto const first = all.size() * static_cast<std::size_t>(rank) / static_cast<std::size_t>(ranks);
     auto const end = all.size() * (static_cast<std::size_t>(rank) + 1) / static_cast<std::size_t>(ranks);
     std::vector<std::string> found;
+    if (rank == 0) found = structure_damage(*file_);
     base::Mutex mutex;
     base::parallel_for(end - first, threads_, [&](std::size_t i) {
         auto damage = why_damaged(*file_, all[first + i]);
@@ -149,11 +172,16 @@ std::vector<std::string> State::find_damage(int rank, int ranks) const {
 }
 
 State restore(std::string const& path, Communicator& comm, RestoreOptions const& options) {
-    auto const problem = path + " cannot be restored";
-    Search search(path);
+    auto const problem = restore_problem(path);
+    std::optional<Search> search; // rank 0's
     while (true) {
         auto const found = agree(
-            comm, problem, [] { return Json(); }, [&](auto const&) { return search.next(); });
+            comm, problem, [&] { return said_path(path); },
+            [&](auto const& paths) {
+                check_same_path(paths);
+                if (!search) search.emplace(path);
+                return search->next();
+            });
         std::unique_ptr<State> state;
         auto const damage = agree(
             comm, problem,
@@ -166,7 +194,7 @@ State restore(std::string const& path, Communicator& comm, RestoreOptions const&
             },
             first_damage);
         if (damage.is_null()) return std::move(*state);
-        search.add(damage.get<std::string>());
+        if (search) search->add(damage.get<std::string>());
     }
 }
 

@@ -15,6 +15,7 @@
 //  3. Each piece that is read later is compared with its checksum again.
 #pragma once
 
+#include <exception>
 #include <memory>
 #include <span>
 #include <string>
@@ -26,8 +27,8 @@
 namespace thalweg::checkpoint {
 
 struct RestoreOptions {
-    // All of a checkpoint is read and compared with its checksums before it is chosen, each rank a share of it. Without
-    // it what is damaged is only found when it is read.
+    // All of a checkpoint, what HDF5 needs to read it too, is read and compared with its checksums before it is chosen,
+    // each rank a share of it. Without it what is damaged is only found when it is read.
     bool verify = true;
     unsigned threads = 4; // that read, on each rank
 };
@@ -43,7 +44,7 @@ class State {
     std::vector<StoredArray> const& arrays() const { return record_.arrays; }
     // Throws base::UsageError that names the arrays there are.
     StoredArray const& array(std::string const& name) const;
-    // Newer checkpoints that were passed over, and why. Empty: this is the newest one.
+    // Newer checkpoints that were passed over or are missing, and why. Empty: this is the newest one.
     std::vector<std::string> const& problems() const { return problems_; }
 
     // Reads the elements of a box into `out` in C order. No other rank needs to call it. Throws base::DataError if what
@@ -61,8 +62,12 @@ class State {
     std::unique_ptr<storage::Storage> file_;
 };
 
-// Returns the newest checkpoint of `path`, `path.1`, ... that is whole. All ranks call it. Throws base::SystemError
-// (ENOENT) if there is none, base::DataError if all are damaged, and base::UsageError if `path` is something else.
+// Returns the newest checkpoint that is whole: `path`, or an older one that its list has (candidates.h). All ranks call
+// it. Throws base::SystemError (ENOENT) if there is none, base::DataError if all are damaged, and base::UsageError if
+// `path` is something else, or the ranks name different files.
 State restore(std::string const& path, Communicator& comm, RestoreOptions const& options = {});
+
+// Takes part in the first agreement of `restore`, as a rank that cannot say what it restores: all ranks throw `why`.
+[[noreturn]] void refuse_restore(Communicator& comm, std::string const& path, std::exception_ptr const& why);
 
 } // namespace thalweg::checkpoint

@@ -61,10 +61,10 @@ struct SavingInBackground::Work {
     }
 
     void run_alone() {
-        saving.encode();
-        saving.place(*own_comm);
-        saving.write();
         try {
+            saving.encode();
+            saving.place(*own_comm);
+            saving.write();
             report = saving.finish(*own_comm);
         } catch (...) {
             failure = std::current_exception();

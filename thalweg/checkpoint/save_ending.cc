@@ -118,6 +118,7 @@ void SaveEnding::finish() {
     file_.write(0, head_block(id_, place_));
     format::hdf5::ours::write_seal(file_, made_.begin(), made_.metadata());
     format::hdf5::ours::write_superblock(file_, made_.superblock());
+    seal_head(file_);
     file_.resize(made_.allocated_end());
     file_.sync();
 }

@@ -14,6 +14,7 @@
 #include "thalweg/checkpoint/declare.h"
 #include "thalweg/checkpoint/save_ending.h"
 #include "thalweg/codec/codec.h"
+#include "thalweg/model/schema.h"
 #include "thalweg/storage/probe.h"
 #include "thalweg/trace/activity.h"
 
@@ -75,16 +76,33 @@ void check_same_attributes(std::string const& path, std::vector<Json> const& sai
     }
 }
 
+void check_same_keep(std::string const& path, std::vector<Json> const& said) {
+    for (std::size_t rank = 1; rank < said.size(); ++rank) {
+        auto const &own = said[rank].at("keep"), &first = said[0].at("keep");
+        if (own == first) continue;
+        base::fail_usage({fmt::format("{} cannot be saved", path),
+                          fmt::format("rank 0 says keep={}, and rank {} says keep={}", first.dump(), rank, own.dump()),
+                          "give the same on all ranks"});
+    }
+}
+
+std::string save_problem(std::string const& path) { return path + " cannot be saved"; }
+
 } // namespace
 
+void refuse_save(Communicator& comm, std::string const& path, std::exception_ptr const& why) {
+    refuse(comm, save_problem(path), why);
+}
+
 Saving::Saving(std::string path, std::vector<Array> arrays, Communicator& comm, SaveOptions options)
-    : path_(std::move(path)), problem_(path_ + " cannot be saved"), options_(std::move(options)) {
+    : path_(std::move(path)), problem_(save_problem(path_)), options_(std::move(options)) {
     auto const plan = agree(
         comm, problem_,
         [&] {
-            if (!options_.refusal.empty()) throw base::UsageError(options_.refusal);
             auto arrays_said = declare(arrays);
-            return Json{{"arrays", std::move(arrays_said)},
+            return Json{{"path", said_path(path_)},
+                        {"keep", options_.keep},
+                        {"arrays", std::move(arrays_said)},
                         {"attributes", attributes_as_json(options_.attributes)},
                         {"may_copy", bytes_of(arrays) <= options_.most_copy_bytes}};
         },
@@ -107,9 +125,12 @@ template <class Step> void Saving::attempt(Step const& step) {
 }
 
 Json Saving::begin(std::vector<Json> const& said) {
+    std::vector<Json> declarations, paths;
+    for (auto const& each : said) paths.push_back(each.at("path"));
+    check_same_path(paths);
+    check_same_keep(path_, said);
     model::check_attributes(path_, options_.attributes);
     check_same_attributes(path_, said);
-    std::vector<Json> declarations;
     for (auto const& each : said) {
         declarations.push_back(each.at("arrays"));
         may_copy_ = may_copy_ && each.at("may_copy").get<bool>();
@@ -271,12 +292,12 @@ Json Saving::publish() {
     THALWEG_ASSERT(have_ended_, "a checkpoint gets its name after its last write has ended");
     ending_->finish();
     new_file_->publish();
-    return {{"engine", file_->engine()}, {"file_bytes", ending_->file_bytes()}};
+    return {{"engine", file_->engine()}, {"file_bytes", ending_->file_bytes()}, {"problems", new_file_->problems()}};
 }
 
 // Rank 0 writes the metadata while the last writes of all ranks are on their way. Its sync at the end covers all that
 // was written on its machine; other machines have synced before.
-SaveReport Saving::finish(Communicator& comm) {
+SaveReport Saving::agree_on_end(Communicator& comm) {
     std::exception_ptr refused;
     try {
         agree(
@@ -293,9 +314,29 @@ SaveReport Saving::finish(Communicator& comm) {
             return Json();
         },
         [&](std::vector<Json> const&) { return publish(); });
-    SaveReport report{path_, id_, answer.at("engine"), 0, answer.at("file_bytes")};
+    SaveReport report{path_, id_, answer.at("engine"), 0, answer.at("file_bytes"), answer.at("problems")};
     for (auto const& plan : plans_) report.bytes += plan.bytes();
     return report;
+}
+
+SaveReport Saving::finish(Communicator& comm) {
+    try {
+        auto report = agree_on_end(comm);
+        let_go();
+        return report;
+    } catch (...) {
+        let_go();
+        throw;
+    }
+}
+
+// What refers to this may live on: an exception that is kept, or an object of Python.
+void Saving::let_go() {
+    writer_.reset(); // waits for what is on its way
+    parts_.clear();
+    ending_.reset();
+    file_.reset();
+    new_file_.reset();
 }
 
 } // namespace thalweg::checkpoint

@@ -2,9 +2,8 @@
 //
 // States of a save, and the function that makes each transition. In brackets: what the communicator is used for.
 //
-//     declared    constructor [agree]: the ranks compare their arrays; rank 0 plans the file and makes it, empty, under
-//     a
-//        |        name that no reader looks for (place.h)
+//     declared    constructor [agree]: the ranks compare path, options and arrays; rank 0 plans the file and makes it,
+//        |        empty, under a name that no reader looks for (place.h)
 //     (copied)    copy_blocks: the simulation may change its arrays from now on
 //        |
 //     encoded     encode: each rank knows the sizes of its pages
@@ -14,12 +13,10 @@
 //     written     write, end_writes: the pages are in the file. A rank that rank 0 cannot sync for syncs by itself.
 //        |
 //     described   finish [agree]: rank 0 has all places and checksums, writes blocks that several ranks share, the
-//     record
-//        |        and the metadata
+//        |        record and the metadata
 //     durable     finish [agree]: all ranks have ended their writes; rank 0 writes the head and the superblock, and
-//     syncs
-//        |
-//     published   finish: the file gets its name, durably
+//        |        syncs
+//     published   finish: the file gets its name, durably, and nothing is held any more
 //
 // Invariants:
 //
@@ -54,8 +51,6 @@ struct SaveOptions {
     storage::Engine engine = storage::Engine::automatic;
     // For `save_async`: a rank whose blocks are larger does not copy them, and the save is not done in a thread then.
     std::uint64_t most_copy_bytes = std::numeric_limits<std::uint64_t>::max();
-    // Not empty: says why this rank has nothing to save. All ranks are told so.
-    std::string refusal = {};
 };
 
 struct SaveReport {
@@ -64,7 +59,11 @@ struct SaveReport {
     std::string engine;      // of rank 0
     std::uint64_t bytes = 0; // of all arrays
     std::uint64_t file_bytes = 0;
+    std::vector<std::string> problems = {}; // sentences: what was found damaged and is replaced
 };
+
+// Takes part in the first agreement of a save, as a rank that cannot say what it saves: all ranks throw `why`.
+[[noreturn]] void refuse_save(Communicator& comm, std::string const& path, std::exception_ptr const& why);
 
 // One rank's part of a checkpoint that is being saved. Steps that take `comm` are taken by all ranks together; the
 // others never throw: what fails there is thrown, on all ranks, by `finish`.
@@ -90,7 +89,8 @@ class Saving {
     void write();
     // Waits for them. If `finish` is called in another thread than `write`, this is called in that of `write`.
     void end_writes();
-    // Until this returns no reader sees the file. Writes that are left are done, whatever it throws.
+    // Until this returns no reader sees the file. Writes that are left are done, whatever it throws, and the file and
+    // its lock are let go.
     SaveReport finish(Communicator& comm);
 
   private:
@@ -101,6 +101,8 @@ class Saving {
     Json facts();
     Json write_metadata(std::vector<Json> const& facts); // on rank 0
     Json publish();                                      // on rank 0
+    SaveReport agree_on_end(Communicator& comm);
+    void let_go();
     std::uint64_t end_of_places(std::vector<StoredArray> const& arrays) const;
     template <class Step> void attempt(Step const& step);
 

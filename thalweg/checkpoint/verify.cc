@@ -11,7 +11,7 @@ namespace thalweg::checkpoint {
 
 std::optional<Verified> verify(std::string const& path, unsigned threads) {
     auto const file = storage::open_file_storage(path, storage::OpenMode::read_only);
-    if (!id_of(*file)) return std::nullopt;
+    if (!is_checkpoint(*file)) return std::nullopt;
     Verified verified;
     try {
         State const state(path, from_bytes(read_record(*file), path), {}, threads);

@@ -42,7 +42,8 @@ Json attempt(std::function<Json()> const& work) {
     }
 }
 
-[[noreturn]] void raise(std::string const& problem, Json const& answer) {
+[[noreturn]] void raise(Json const& answer) {
+    auto const problem = answer.at("problem").get<std::string>();
     auto why = answer.at("text").get<std::string>();
     if (answer.contains("rank")) why = fmt::format("rank {}: {}", answer.at("rank").get<int>(), why);
     auto const kind = answer.at("failed").get<std::string>();
@@ -72,10 +73,20 @@ Json agree(Communicator& comm, std::string const& problem, std::function<Json()>
     Bytes concluded;
     THALWEG_ASSERT(comm.rank() != 0 || gathered.size() == static_cast<std::size_t>(comm.size()),
                    "rank 0 hears what every rank said");
-    if (comm.rank() == 0) concluded = to_bytes(conclude_all(gathered, conclude));
+    if (comm.rank() == 0) {
+        auto conclusion = conclude_all(gathered, conclude);
+        if (conclusion.contains("failed")) conclusion["problem"] = base::readable(problem); // one text on all ranks
+        concluded = to_bytes(conclusion);
+    }
     auto answer = to_json(comm.broadcast(concluded));
-    if (answer.contains("failed")) raise(problem, answer);
+    if (answer.contains("failed")) raise(answer);
     return std::move(answer["said"]);
+}
+
+void refuse(Communicator& comm, std::string const& problem, std::exception_ptr const& why) {
+    agree(
+        comm, problem, [&]() -> Json { std::rethrow_exception(why); }, [](auto const&) { return Json(); });
+    std::rethrow_exception(why); // agree has thrown it
 }
 
 } // namespace thalweg::ranks

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -12,8 +11,12 @@ import numpy as np
 
 from thalweg import _core
 from thalweg._base.errors import UnknownNameError, UsageError
+from thalweg._base.paths import Path
 from thalweg._base.ranks import ranks_of
 from thalweg._schema.attributes import Attributes
+from thalweg.checkpoint.agreed import agreed, number, path_text
+
+_MOST_THREADS = 2**16
 
 
 class State:
@@ -91,19 +94,26 @@ class State:
         return f"<State of {self.path}: {', '.join(f'{name} {text}' for name, text in arrays.items())}>"
 
 
-def restore(path: str | os.PathLike[str], comm: Any = None, *, verify: bool = True, threads: int = 4) -> State:
-    """Returns the newest undamaged checkpoint among `path`, `path.1`, ... All ranks of `comm` must call it.
+def restore(path: Path, comm: Any = None, *, verify: bool = True, threads: int = 4) -> State:
+    """Returns the newest undamaged checkpoint that was saved to `path`. All ranks of `comm` must call it.
 
-    verify: compare a whole file with its checksums before it is chosen; each rank reads a part. If a newer checkpoint
-        is damaged, rank 0 warns, and `problems` of the state says so on all ranks. Without `verify`, damage is found
-        only when the damaged part is read.
+    verify: compare a whole file with its checksums before it is chosen, including what HDF5 needs to read it; each rank
+        reads a part. If a newer checkpoint is damaged or missing, rank 0 warns, and `problems` of the state says so on
+        all ranks. Without `verify`, damage is found only when the damaged part is read.
     threads: the number of threads that read on each rank.
 
     Raises SystemError (ENOENT) if there is no checkpoint, DataError if all of them are damaged, UsageError if the file
-    is not a checkpoint.
+    is not a checkpoint. If it fails on one rank, it raises the same error on all ranks.
     """
     ranks = ranks_of(comm)
-    state = State(_core.restore_checkpoint(os.fspath(path), ranks, verify, threads))
+    given = agreed(
+        ranks,
+        path,
+        _core.refuse_restore,
+        lambda: (path_text(path), bool(verify), number("threads", threads, 0, _MOST_THREADS)),
+    )
+    state = State(_core.restore_checkpoint(given[0], ranks, *given[1:]))
     if state.problems and ranks.rank == 0:
-        warnings.warn(f"{state.path} is restored instead of {path}: {'; '.join(state.problems)}", stacklevel=2)
+        instead = "" if state.path == given[0] else f"{state.path} is restored instead of {path}: "
+        warnings.warn(f"{instead}{'; '.join(state.problems)}", stacklevel=2)
     return state
