@@ -13,7 +13,7 @@ export PYTHON
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build docs test test-root test-hdf5-2 demo demo-readout campaign kills judges bench asan tsan fuzz check lint format install wheel clean build-packages test-packages judges-packages bench-packages lint-packages
+.PHONY: help build docs test test-root test-hdf5-2 demo demo-readout campaign kills judges bench asan tsan fuzz check lint format install wheel clean build-packages test-packages judges-packages bench-packages lint-packages judges-if-root
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -24,10 +24,9 @@ docs: .venv/docs ## Build the documentation site, build/docs/html, from docs/ an
 	@PATH="$(CURDIR)/$(venv):$$PATH" $(venv)/python -m sphinx -W --keep-going -q -j auto docs build/docs/html
 	@echo "The site: build/docs/html/index.html"
 
-test: test-packages .venv/test build/jsroot/installed ## Build and run all tests, C++ and Python
+test: test-packages judges-if-root .venv/test build/jsroot/installed build/h5wasm/installed build/jhdf/installed ## Build and run all tests, C++ and Python
 	@cmake --preset default >/dev/null
 	@cmake --build --preset default
-	@[ "$$(id -u)" -ne 0 ] || tools/system-packages judges # the judges need root; without it they are left out
 	@$(venv)/python tools/run_tests.py
 
 test-root: test-packages .venv/test build/root/installed ## Let ROOT read what we write, and write what we read
@@ -103,6 +102,10 @@ clean: ## Remove everything that was built, and .venv
 	@$(venv)/python tools/show_progress.py build/logs/package.log $(venv)/pip install -v --no-build-isolation .
 	@touch $@
 
+# The judges need root. Without it they are left out, and so is what they need.
+judges-if-root:
+	@[ "$$(id -u)" -ne 0 ] || tools/system-packages judges
+
 # The package is there already, so this installs only what its extra of that name asks for.
 .venv/test .venv/lint .venv/docs: .venv/%: .venv/package
 	@$(venv)/pip install -q "thalweg[$*]"
@@ -112,6 +115,17 @@ clean: ## Remove everything that was built, and .venv
 build/jsroot/installed: tests/jsroot/package.json | test-packages
 	@mkdir -p $(@D) && cp $< $(@D)
 	@npm install --prefix $(@D) --ignore-scripts --no-audit --no-fund --loglevel=error
+	@touch $@
+
+# h5wasm and jsfive read HDF5 in browsers, jhdf in Java. Without npm or Maven they are left out.
+build/h5wasm/installed: tests/judges/readers/node/package.json | test-packages judges-if-root
+	@mkdir -p $(@D) && cp $< $(@D)
+	@npm install --prefix $(@D) --ignore-scripts --no-audit --no-fund --loglevel=error
+	@touch $@
+
+build/jhdf/installed: tests/judges/readers/jhdf/pom.xml | test-packages judges-if-root
+	@mkdir -p $(@D) && cp $< $(@D)
+	@! command -v mvn >/dev/null || mvn -q -B -f $(@D)/pom.xml dependency:copy-dependencies -DoutputDirectory=lib
 	@touch $@
 
 # So is ROOT itself, which is large, and has a venv of its own: no other test should depend on it.

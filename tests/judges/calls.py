@@ -99,7 +99,11 @@ def start(work: Callable[[Say], None], said: int) -> tuple[int, int]:
     os.read(reading_, 1)
 
     def say(what: str, **facts: Any) -> None:
-        os.write(said, (json.dumps({"what": what, **facts}) + "\n").encode())
+        text = (json.dumps({"what": what, **facts}) + "\n").encode()
+        try:
+            os.write(said, text)
+        except OSError:  # this is the call that fails once
+            os.write(said, text)
 
     try:
         work(say)
@@ -177,7 +181,7 @@ def judge(program: Program, folder: Path, ran: Ran, failure: Failure | None = No
     path = folder / program.file
 
     def left(keeps: tuple[str, ...]) -> list[str]:
-        found = what_is_left(folder, keeps)
+        found = what_is_left(folder, keeps, ran)
         return [] if failure and failure.call in REMOVALS else found
 
     if program.act is save:
@@ -216,11 +220,19 @@ def recover_if_needed(program: Program, path: Path) -> bool:
         return False
 
 
-def what_is_left(folder: Path, keeps: tuple[str, ...]) -> list[str]:
+def what_is_left(folder: Path, keeps: tuple[str, ...], ran: Ran) -> list[str]:
+    """After an error in a run that had begun, memory may be left if `thalweg clean` knows that it is left over."""
+    if ran.has("created") and ran.errors():
+        remove_left_over()
     left = [path.name for path in folder.iterdir() if path.name not in keeps]
     memory = [path.name for path in mounted.shared_memory()]
     mounted.forget_memory()
     return [f"left behind: {left} {memory}"] if left or memory else []
+
+
+def remove_left_over() -> None:
+    command = [Path(sys.executable).with_name("thalweg"), "clean", "--yes"]
+    subprocess.run(command, stderr=subprocess.DEVNULL, check=True)
 
 
 def judge_checkpoint(path: Path, ran: Ran) -> list[str]:

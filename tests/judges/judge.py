@@ -57,8 +57,8 @@ def judge(
 
 
 def judge_control(path: Path, choices: Choices, promise: Promise) -> Verdict:
-    """Reads what another writer has left. It has no recovery, except the tool that HDF5 has for files of SWMR."""
-    if choices.subject == "swmr":
+    """Reads what another writer has left. It has no recovery, except the tool of HDF5 that clears its marks."""
+    if choices.extension == ".h5":
         subprocess.run(["h5clear", "-s", path], capture_output=True, check=False)
     try:
         found = reading.read(path)
