@@ -72,6 +72,7 @@ class Ran:
     was_hit: bool
     calls: Counter[tuple[str, str]] = field(default_factory=Counter)  # by name and thread
     hung: bool = False
+    stderr: str = ""
 
     def has(self, what: str) -> bool:
         return any(line["what"] == what for line in self.said)
@@ -86,7 +87,7 @@ class Ran:
         return any(line["what"] == "closed" and not line["whole"] for line in self.said)
 
 
-def start(work: Callable[[Say], None], said: int) -> tuple[int, int]:
+def start(work: Callable[[Say], None], said: int, errors: Path) -> tuple[int, int]:
     """Starts a process that waits for a byte, and returns its number and the pipe for the byte."""
     reading_, writing = os.pipe()
     child = os.fork()
@@ -95,7 +96,7 @@ def start(work: Callable[[Say], None], said: int) -> tuple[int, int]:
         return child, writing
     os.close(writing)
     os.setsid()
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # a run that is left open says so at the end of the process
+    os.dup2(os.open(errors, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), 2)
     os.read(reading_, 1)
 
     def say(what: str, **facts: Any) -> None:
@@ -120,13 +121,15 @@ def run(program: Program, folder: Path, failure: Failure | None) -> Ran:
     pipe = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     if program.before:
         run_and_kill(lambda say: program.before(program, path, say), pipe)
-    child, go = start(lambda say: program.act(program, path, say), pipe)
+    errors = folder.with_name("errors")
+    child, go = start(lambda say: program.act(program, path, say), pipe, errors)
     trace = folder.with_name("trace")
     inject = [f"trace={failure.call}", f"inject={failure}"] if failure else []
     command = ["strace", "-f", "-qq", "-p", str(child), "-o", str(trace), *(w for each in inject for w in ("-e", each))]
     strace = subprocess.Popen(command, stderr=subprocess.DEVNULL)
     wait_until_traced(child)
-    other, other_go = start(lambda say: program.beside(program, path, say), pipe) if program.beside else (0, -1)
+    beside = program.beside
+    other, other_go = start(lambda say: beside(program, path, say), pipe, Path(os.devnull)) if beside else (0, -1)
     for each in (go, other_go):
         if each >= 0:
             os.write(each, b"x")
@@ -140,11 +143,18 @@ def run(program: Program, folder: Path, failure: Failure | None) -> Ran:
     calls = Counter((match[2], match[1]) for line in lines if (match := re.match(r"(\d+) +(\w+)\(", line)))
     was_hit = any("(INJECTED)" in line for line in lines)
     said_lines = [json.loads(line) for line in said.read_text().splitlines()]
-    return Ran(said_lines, 0 if code is None else code, was_hit, calls, hung=code is None)
+    return Ran(
+        said_lines,
+        0 if code is None else code,
+        was_hit,
+        calls,
+        hung=code is None,
+        stderr=errors.read_text(errors="replace"),
+    )
 
 
 def run_and_kill(work: Callable[[Say], None], pipe: int) -> None:
-    child, go = start(work, pipe)
+    child, go = start(work, pipe, Path(os.devnull))
     os.write(go, b"x")
     os.close(go)
     # It ends without a close: its memory and its journal stay, as after a kill.
@@ -177,7 +187,7 @@ def judge(program: Program, folder: Path, ran: Ran, failure: Failure | None = No
     """Returns what is wrong with what is left. What could not be removed stays."""
     if ran.hung:
         return [f"it hangs for more than {LONGEST_S} s"]
-    wrong = [f"it ended with {ran.code}"] if ran.code else []
+    wrong = [f"it ended with {ran.code}: {ran.stderr[-300:]}"] if ran.code else []
     path = folder / program.file
 
     def left(keeps: tuple[str, ...]) -> list[str]:
