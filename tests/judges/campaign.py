@@ -25,36 +25,40 @@ import faulty_device  # noqa: E402
 import mounted  # noqa: E402
 import programs  # noqa: E402
 from kills.campaign import Campaign, Game, Options, add_to_total, random_seed, sentences  # noqa: E402
+from recordings import SUBJECTS  # noqa: E402
 from result import Result  # noqa: E402
 
-CUTS, CALLS = 60, 15  # in a round
+CUTS, CALLS = 60, 14  # in a round
 PROGRAMS = (*device.PROGRAMS, *faulty_device.PROGRAMS, "bindfs", "strace")
-
-
-def cut(seed: int) -> Result:
-    return cuts.play(seed, device.FILE_SYSTEMS[seed % len(device.FILE_SYSTEMS)], CUTS)
-
-
-def fail_calls(seed: int) -> Result:
-    name = list(programs.PROGRAMS)[seed % len(programs.PROGRAMS)]
-    return calls.play(name, seed, CALLS, time.monotonic() + 600)
-
-
-JUDGES: dict[str, Callable[[int], Result]] = {
-    "cuts": cut,
-    "calls": fail_calls,
-    "devices": faulty_device.play,
-    "caches": cached_folder.play,
-}
-SHARES = {"cuts": 10, "calls": 6, "devices": 2, "caches": 2}
 
 
 @dataclass(frozen=True)
 class Plan:
     seed: int
     judge: str
+    cuts: int  # of a recording
     place: str = "disk"
     small_memory: str = "2g"  # so that the round has mounts of its own
+
+
+def cut(plan: Plan) -> Result:
+    """Takes subjects and file systems in turn."""
+    file_system = device.FILE_SYSTEMS[plan.seed % len(device.FILE_SYSTEMS)]
+    return cuts.play(plan.seed, file_system, plan.cuts, SUBJECTS[plan.seed % len(SUBJECTS)])
+
+
+def fail_calls(plan: Plan) -> Result:
+    name = list(programs.PROGRAMS)[plan.seed % len(programs.PROGRAMS)]
+    return calls.play(name, plan.seed, CALLS, time.monotonic() + 600)
+
+
+JUDGES: dict[str, Callable[[Plan], Result]] = {
+    "cuts": cut,
+    "calls": fail_calls,
+    "devices": lambda plan: faulty_device.play(plan.seed),
+    "caches": lambda plan: cached_folder.play(plan.seed),
+}
+SHARES = {"cuts": 10, "calls": 6, "devices": 2, "caches": 2}
 
 
 class Round:
@@ -62,7 +66,7 @@ class Round:
         self.plan, self.counts = plan, Counter[str]()
 
     def play(self) -> None:
-        result = JUDGES[self.plan.judge](self.plan.seed)
+        result = JUDGES[self.plan.judge](self.plan)
         self.counts.update(result.counts)
         if result.wrong:
             raise AssertionError("\n".join([self.plan.judge, *result.wrong]))
@@ -74,9 +78,9 @@ class Round:
         path.write_text(f"{self.plan}\n")
 
 
-def plan_of(seed: int, judges: list[str]) -> Plan:
+def plan_of(seed: int, judges: list[str], cuts_: int) -> Plan:
     shares = [SHARES[judge] for judge in judges]
-    return Plan(seed, random.Random(seed).choices(judges, shares)[0])
+    return Plan(seed, random.Random(seed).choices(judges, shares)[0], cuts_)
 
 
 def main() -> int:
@@ -87,6 +91,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, help="of the first round; the others follow (without it: any)")
     parser.add_argument("--jobs", type=int, default=2, help="rounds at a time")
     parser.add_argument("--total", type=Path, help="a file in which all campaigns are added up")
+    parser.add_argument("--cuts", type=int, default=CUTS, help="of each recording")
     given = parser.parse_args()
     why_not = mounted.why_not(PROGRAMS)
     if why_not:
@@ -95,7 +100,7 @@ def main() -> int:
     seed = random_seed() if given.seed is None else given.seed
     judges = given.judge or list(JUDGES)
     seconds = given.seconds or (0 if given.rounds else 60)
-    game = Game("judges", lambda number: plan_of(number, judges), Round)
+    game = Game("judges", lambda number: plan_of(number, judges, given.cuts), Round)
     campaign = Campaign(Options(game, cuts.KEPT.absolute(), seed, given.rounds, seconds, given.jobs))
     campaign.run()
     print("\n".join([f"rounds from seed {seed} on:", *sentences(campaign.total)]))

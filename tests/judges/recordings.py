@@ -23,7 +23,7 @@ from typing import Any
 import controls
 import expected
 
-SUBJECTS = ("records", "units", "resume", "recover", "nodes", "derive", "checkpoints", "rotation")
+SUBJECTS = ("records", "units", "resume", "nodes", "checkpoints", "rotation", "derive", "recover")
 GROUP = 4  # keys
 SECOND_LIFE, SECOND_NODE = 1000, 100  # the first producers of a resumed run, and of the second node
 CODECS = ("none", "none", "shuffle+deflate-1", "lz4")
