@@ -47,7 +47,7 @@ campaign: test-packages ## Play recordings on a simulated machine for SECONDS, a
 	@mkdir -p build/simulator
 	@build/default/tests/simulator/simulate --seconds $(SECONDS) --jobs $(shell nproc) --total build/simulator/campaign.json
 
-kills: .venv/test ## Kill recordings, or jobs (GAME=derive), for SECONDS, and go on with them; h5py and uproot judge
+kills: .venv/test ## Kill recordings, jobs (GAME=derive) or saves (GAME=checkpoint) for SECONDS, and go on; h5py and uproot judge
 	@PYTHONPATH=tests/faults:tests/python OPENBLAS_NUM_THREADS=1 $(venv)/python -m kills --game $(GAME) --seconds $(SECONDS) --total build/kills/$(GAME).json
 
 judges: judges-packages test-packages .venv/test ## Cut the power, fail calls and devices, cache folders, for SECONDS, as root; add up

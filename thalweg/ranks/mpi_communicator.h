@@ -1,6 +1,15 @@
 // A Communicator over MPI. Only headers: the library links no MPI, and programs that include this do.
 #pragma once
 
+// Only functions of C are used. Without these macros mpi.h declares classes for C++, too, which MPI had until
+// version 3. With Open MPI 4 they need a library of their own, which programs that link MPI for C do not have.
+#ifndef OMPI_SKIP_MPICXX
+#define OMPI_SKIP_MPICXX 1
+#endif
+#ifndef MPICH_SKIP_MPICXX
+#define MPICH_SKIP_MPICXX 1
+#endif
+
 #include <algorithm>
 #include <chrono>
 #include <cstddef>

@@ -6,7 +6,7 @@ from pathlib import Path
 from kills.campaign import Campaign, Game, Options, add_to_total, random_seed, sentences
 
 REPOSITORY = Path(__file__).parents[3]
-GAMES = ("record", "derive")
+GAMES = ("record", "derive", "checkpoint")
 
 
 def game_of(name: str, most_columns: int) -> Game:
@@ -15,6 +15,11 @@ def game_of(name: str, most_columns: int) -> Game:
         from kills.derive.round import Round as RoundOfJob
 
         return Game(name, plan_of_job, RoundOfJob)
+    if name == "checkpoint":
+        from kills.checkpoint.plan import make_plan as plan_of_saves
+        from kills.checkpoint.round import Round as RoundOfSaves
+
+        return Game(name, plan_of_saves, RoundOfSaves)
     from kills.plan import make_plan
     from kills.round import Round
 
@@ -23,7 +28,7 @@ def game_of(name: str, most_columns: int) -> Game:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m kills", description="Kills processes and judges what is left.")
-    parser.add_argument("--game", choices=GAMES, default="record", help="recordings, or jobs of derivations")
+    parser.add_argument("--game", choices=GAMES, default="record", help="recordings, jobs of derivations, or saves")
     parser.add_argument("--seconds", type=float, default=0, help="how long (without it, and without --rounds: 60)")
     parser.add_argument("--rounds", type=int, default=0, help="how many rounds")
     parser.add_argument("--seed", type=int, help="of the first round; the others follow (without it: any)")
