@@ -1,9 +1,8 @@
-"""What one rank of MPI runs: mpi_errors.py FOLDER. It prints how each wrong request ends, in JSON, also without MPI."""
+"""What one rank of MPI runs: mpi_errors.py FOLDER. It writes how each wrong request ends, also without MPI, to rankN.json."""
 
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -56,7 +55,7 @@ def main(folder: Path) -> None:
         found["a wrong row of the last rank"] = {"over MPI": end_of(lambda: _append_wrong(out, producer))}
     else:
         found["a wrong row of the last rank"] = {"over MPI": end_of(out.close)}
-    os.write(1, (json.dumps([COMM.Get_rank(), found]) + "\n").encode())
+    (folder / f"rank{COMM.Get_rank()}.json").write_text(json.dumps(found))
 
 
 def _append_wrong(out: tw.Shared, producer: tw.Producer) -> None:

@@ -53,9 +53,13 @@ class NodesRun:
                     )
                 time.sleep(0.01)
 
+    def has_begun(self) -> bool:
+        """Whether every node has created, joined or resumed the run."""
+        return all(log.exists() for log in self.logs)
+
     def wait_until_begun(self) -> None:
         end = time.monotonic() + _SECONDS
-        while not all(log.exists() for log in self.logs):
+        while not self.has_begun():
             assert time.monotonic() < end, "the run does not begin"
             time.sleep(0.01)
 
