@@ -1,4 +1,4 @@
-"""What one rank of MPI runs: mpi_errors.py FOLDER. It writes how each wrong request ends, also without MPI, to rankN.json."""
+"""What one rank of MPI runs: mpi_errors.py FOLDER. How each wrong request ends, also without MPI, is in rankN.json."""
 
 from __future__ import annotations
 
