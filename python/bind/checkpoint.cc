@@ -5,6 +5,7 @@
 #include "bind.h"
 #include "buffer.h"
 #include "ranks.h"
+#include "record_class.h"
 #include "thalweg/checkpoint/restore.h"
 #include "thalweg/checkpoint/saving.h"
 #include "thalweg/model/schema.h"
@@ -141,13 +142,8 @@ void bind_checkpoint(nb::module_& module) {
     nb::class_<base::AlignedBuffer>(module, "AlignedBuffer")
         .def(nb::init<>())
         .def("__len__", &base::AlignedBuffer::size);
-    nb::class_<SaveReport>(module, "SaveReport")
-        .def_ro("path", &SaveReport::path)
-        .def_ro("id", &SaveReport::id)
-        .def_ro("engine", &SaveReport::engine)
-        .def_ro("bytes", &SaveReport::bytes)
-        .def_ro("file_bytes", &SaveReport::file_bytes)
-        .def_ro("problems", &SaveReport::problems);
+    bind_struct<&SaveReport::path, &SaveReport::id, &SaveReport::engine, &SaveReport::bytes, &SaveReport::file_bytes,
+                &SaveReport::problems>(module, "SaveReport");
     nb::class_<SaveRequest>(module, "SaveRequest")
         .def(nb::init<std::string, nb::handle, std::string const&, unsigned, std::uint64_t>(), nb::arg("path"),
              nb::arg("arrays"), nb::arg("schema"), nb::arg("keep"), nb::arg("most_copy_bytes"));

@@ -11,6 +11,7 @@
 #include "buffer.h"
 #include "exact_rows.h"
 #include "open_unit.h"
+#include "record_class.h"
 #include "signals.h"
 #include "thalweg/base/error.h"
 #include "thalweg/dataset/begin/creation.h"
@@ -122,102 +123,47 @@ void bind_options(nb::module_& module) {
 }
 
 void bind_reports(nb::module_& module) {
-    nb::class_<TableReport>(module, "TableReport")
-        .def_ro("table", &TableReport::table)
-        .def_ro("rows", &TableReport::rows)
-        .def_ro("lost_rows", &TableReport::lost_rows)
-        .def_ro("rows_to_come", &TableReport::rows_to_come)
-        .def_ro("raw_bytes", &TableReport::raw_bytes)
-        .def_ro("stored_bytes", &TableReport::stored_bytes);
-    nb::class_<AbandonedProducer>(module, "AbandonedProducer")
-        .def_ro("number", &AbandonedProducer::number)
-        .def_ro("table", &AbandonedProducer::table)
-        .def_ro("rows", &AbandonedProducer::rows)
-        .def_ro("reason", &AbandonedProducer::reason)
+    bind_struct<&TableReport::table, &TableReport::rows, &TableReport::lost_rows, &TableReport::rows_to_come,
+                &TableReport::raw_bytes, &TableReport::stored_bytes>(module, "TableReport");
+    bind_struct<&AbandonedProducer::number, &AbandonedProducer::table, &AbandonedProducer::rows,
+                &AbandonedProducer::reason>(module, "AbandonedProducer")
         .def("__str__", &AbandonedProducer::str);
-    nb::class_<NodeReport>(module, "NodeReport")
-        .def_prop_ro("node", [](NodeReport const& report) { return report.node + 1; })
-        .def_ro("host", &NodeReport::host)
-        .def_ro("has_journal", &NodeReport::has_journal)
-        .def_ro("settled", &NodeReport::settled)
-        .def_ro("producers", &NodeReport::producers)
-        .def_ro("rows", &NodeReport::rows)
-        .def_ro("first_producer", &NodeReport::first_producer);
-    nb::class_<RunReport>(module, "RunReport")
-        .def_ro("tables", &RunReport::tables)
-        .def_ro("pages", &RunReport::pages)
-        .def_ro("damaged_pages", &RunReport::damaged_pages)
-        .def_ro("producers", &RunReport::producers)
-        .def_ro("producers_lost", &RunReport::producers_lost)
-        .def_ro("producers_abandoned", &RunReport::producers_abandoned)
-        .def_ro("abandoned", &RunReport::abandoned)
-        .def_ro("units", &RunReport::units)
-        .def_ro("units_lost", &RunReport::units_lost)
-        .def_ro("rows_may_be_missing", &RunReport::rows_may_be_missing)
-        .def_ro("dropped_bytes", &RunReport::dropped_bytes)
-        .def_ro("joined_clusters", &RunReport::joined_clusters)
-        .def_ro("superseded_bytes", &RunReport::superseded_bytes)
-        .def_ro("nodes", &RunReport::nodes)
-        .def_ro("notes", &RunReport::notes);
-    nb::class_<CompleteResult>(module, "CompleteResult")
-        .def_ro("report", &CompleteResult::report)
-        .def_ro("path", &CompleteResult::path)
-        .def_ro("file_bytes", &CompleteResult::file_bytes)
-        .def_ro("adler32", &CompleteResult::adler32);
-    nb::class_<SnapshotResult>(module, "SnapshotResult")
-        .def_ro("report", &SnapshotResult::report)
-        .def_ro("path", &SnapshotResult::path)
-        .def_ro("file_bytes", &SnapshotResult::file_bytes)
+    bind_struct<&NodeReport::host, &NodeReport::has_journal, &NodeReport::settled, &NodeReport::producers,
+                &NodeReport::rows, &NodeReport::first_producer>(module, "NodeReport")
+        .def_prop_ro("node", [](NodeReport const& report) { return report.node + 1; });
+    bind_struct<&RunReport::tables, &RunReport::pages, &RunReport::damaged_pages, &RunReport::producers,
+                &RunReport::producers_lost, &RunReport::producers_abandoned, &RunReport::abandoned, &RunReport::units,
+                &RunReport::units_lost, &RunReport::rows_may_be_missing, &RunReport::dropped_bytes,
+                &RunReport::joined_clusters, &RunReport::superseded_bytes, &RunReport::nodes, &RunReport::notes>(
+        module, "RunReport");
+    bind_struct<&CompleteResult::report, &CompleteResult::path, &CompleteResult::file_bytes, &CompleteResult::adler32>(
+        module, "CompleteResult");
+    bind_struct<&SnapshotResult::report, &SnapshotResult::path, &SnapshotResult::file_bytes,
+                &SnapshotResult::is_written>(module, "SnapshotResult")
         .def_prop_ro("copied", [](SnapshotResult const& result) { return storage::name_of(result.copied); })
-        .def_ro("units_to_come", &SnapshotResult::units_left_out)
-        .def_ro("is_written", &SnapshotResult::is_written);
-    nb::class_<Verification>(module, "Verification")
+        .def_ro("units_to_come", &SnapshotResult::units_left_out);
+    bind_struct<&Verification::pages, &Verification::bytes, &Verification::pages_without_checksum,
+                &Verification::faults, &Verification::messages, &Verification::adler32, &Verification::file_bytes>(
+        module, "Verification")
         .def_ro("is_open", &Verification::open_run)
-        .def_ro("pages", &Verification::pages)
-        .def_ro("bytes", &Verification::bytes)
-        .def_ro("pages_without_checksum", &Verification::pages_without_checksum)
-        .def_ro("faults", &Verification::faults)
-        .def_ro("messages", &Verification::messages)
-        .def_ro("problems", &Verification::left_out)
-        .def_ro("adler32", &Verification::adler32)
-        .def_ro("file_bytes", &Verification::file_bytes);
+        .def_ro("problems", &Verification::left_out);
 }
 
 void bind_status(nb::module_& module) {
-    nb::class_<ProducerStatus>(module, "ProducerStatus")
-        .def_ro("table", &ProducerStatus::table)
+    bind_struct<&ProducerStatus::table, &ProducerStatus::rows, &ProducerStatus::number, &ProducerStatus::named,
+                &ProducerStatus::staging_fill>(module, "ProducerStatus")
         .def_prop_ro("pid", [](ProducerStatus const& status) { return status.process.pid; })
-        .def_prop_ro("state", [](ProducerStatus const& status) { return name_of(status.state); })
-        .def_ro("rows", &ProducerStatus::rows)
-        .def_ro("number", &ProducerStatus::number)
-        .def_ro("named", &ProducerStatus::named)
-        .def_ro("staging_fill", &ProducerStatus::staging_fill);
-    nb::class_<EndedProducers>(module, "EndedProducers")
-        .def_ro("producers", &EndedProducers::producers)
-        .def_ro("died", &EndedProducers::died)
-        .def_ro("abandoned", &EndedProducers::abandoned)
-        .def_ro("rows", &EndedProducers::rows)
-        .def_ro("named", &EndedProducers::named);
-    nb::class_<AbandonedStatus>(module, "AbandonedStatus")
-        .def_ro("number", &AbandonedStatus::number)
-        .def_ro("table", &AbandonedStatus::table)
-        .def_ro("rows", &AbandonedStatus::rows)
-        .def_ro("reason", &AbandonedStatus::reason);
-    nb::class_<CommitStatus>(module, "CommitStatus")
-        .def_ro("abandoned", &CommitStatus::abandoned)
-        .def_ro("producers", &CommitStatus::producers)
-        .def_ro("ended", &CommitStatus::ended)
-        .def_ro("units_committed", &CommitStatus::units_committed)
-        .def_ro("units_not_durable", &CommitStatus::units_not_durable)
+        .def_prop_ro("state", [](ProducerStatus const& status) { return name_of(status.state); });
+    bind_struct<&EndedProducers::producers, &EndedProducers::died, &EndedProducers::abandoned, &EndedProducers::rows,
+                &EndedProducers::named>(module, "EndedProducers");
+    bind_struct<&AbandonedStatus::number, &AbandonedStatus::table, &AbandonedStatus::rows, &AbandonedStatus::reason>(
+        module, "AbandonedStatus");
+    bind_struct<&CommitStatus::abandoned, &CommitStatus::producers, &CommitStatus::ended,
+                &CommitStatus::units_committed, &CommitStatus::units_not_durable, &CommitStatus::pages,
+                &CommitStatus::claimed_bytes, &CommitStatus::journal_bytes, &CommitStatus::durable_lag_ns,
+                &CommitStatus::memory, &CommitStatus::memory_need, &CommitStatus::failure>(module, "CommitStatus")
         .def_prop_ro("oldest_unit_age", [](CommitStatus const& status) { return seconds(status.units_oldest_age_ns); })
-        .def_ro("pages", &CommitStatus::pages)
-        .def_ro("claimed_bytes", &CommitStatus::claimed_bytes)
-        .def_ro("journal_bytes", &CommitStatus::journal_bytes)
-        .def_ro("durable_lag_ns", &CommitStatus::durable_lag_ns)
-        .def_prop_ro("durable_lag", [](CommitStatus const& status) { return seconds(status.durable_lag_ns); })
-        .def_ro("memory", &CommitStatus::memory)
-        .def_ro("memory_need", &CommitStatus::memory_need)
-        .def_ro("failure", &CommitStatus::failure);
+        .def_prop_ro("durable_lag", [](CommitStatus const& status) { return seconds(status.durable_lag_ns); });
 }
 
 UnitKey key_of(nb::handle key) {
@@ -281,11 +227,7 @@ void bind_units(nb::module_& module) {
         .def(
             "abandon", [](WorkUnits& units, std::string const& reason) { units.abandon(reason); }, nb::arg("reason"),
             WithoutGil());
-    nb::class_<UnitRange>(module, "UnitRange")
-        .def_ro("table", &UnitRange::table)
-        .def_ro("producer", &UnitRange::producer)
-        .def_ro("first_row", &UnitRange::first_row)
-        .def_ro("rows", &UnitRange::rows);
+    bind_struct<&UnitRange::table, &UnitRange::producer, &UnitRange::first_row, &UnitRange::rows>(module, "UnitRange");
     nb::class_<Unit>(module, "Unit")
         .def_prop_ro(
             "key", [](Unit const& unit) { return key_of(unit.key); },

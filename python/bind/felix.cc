@@ -22,23 +22,11 @@ void bind_card_options(nb::module_& module) {
     nb::class_<FaultOptions>(module, "FaultOptions")
         .def_static("parse", &parse_faults, nb::arg("text"))
         .def_prop_ro("any", &FaultOptions::any);
-    nb::class_<CardOptions>(module, "CardOptions")
-        .def(nb::init<>())
-        .def_rw("name", &CardOptions::name)
-        .def_rw("elinks", &CardOptions::elinks)
-        .def_rw("first_elink", &CardOptions::first_elink)
-        .def_rw("buffers", &CardOptions::buffers)
-        .def_rw("buffer_bytes", &CardOptions::buffer_bytes)
-        .def_rw("format", &CardOptions::format)
-        .def_rw("sizes", &CardOptions::sizes)
-        .def_rw("event_rate_hz", &CardOptions::event_rate_hz)
-        .def_rw("events", &CardOptions::events)
-        .def_rw("first_l1id", &CardOptions::first_l1id)
-        .def_rw("events_per_ecr", &CardOptions::events_per_ecr)
-        .def_rw("l1id_offset", &CardOptions::l1id_offset)
-        .def_rw("timeout_ns", &CardOptions::timeout_ns)
-        .def_rw("seed", &CardOptions::seed)
-        .def_rw("faults", &CardOptions::faults);
+    bind_settable<&CardOptions::name, &CardOptions::elinks, &CardOptions::first_elink, &CardOptions::buffers,
+                  &CardOptions::buffer_bytes, &CardOptions::format, &CardOptions::sizes, &CardOptions::event_rate_hz,
+                  &CardOptions::events, &CardOptions::first_l1id, &CardOptions::events_per_ecr,
+                  &CardOptions::l1id_offset, &CardOptions::timeout_ns, &CardOptions::seed, &CardOptions::faults>(
+        module, "CardOptions");
 }
 
 void bind_tally(nb::module_& module) {

@@ -5,6 +5,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "bind.h"
+#include "record_class.h"
 #include "thalweg/base/error.h"
 #include "thalweg/dataset/read/reader.h"
 #include "thalweg/dataset/run/ledger.h"
@@ -105,13 +106,8 @@ std::string hdf5_version() {
 } // namespace
 
 void bind_inspect(nb::module_& module) {
-    nb::class_<ColumnStorage>(module, "ColumnStorage")
-        .def_ro("path", &ColumnStorage::path)
-        .def_ro("codec", &ColumnStorage::codec)
-        .def_ro("page_items", &ColumnStorage::page_items)
-        .def_ro("pages", &ColumnStorage::pages)
-        .def_ro("raw_bytes", &ColumnStorage::raw_bytes)
-        .def_ro("stored_bytes", &ColumnStorage::stored_bytes);
+    bind_struct<&ColumnStorage::path, &ColumnStorage::codec, &ColumnStorage::page_items, &ColumnStorage::pages,
+                &ColumnStorage::raw_bytes, &ColumnStorage::stored_bytes>(module, "ColumnStorage");
     nb::class_<LiveProducer>(module, "LiveProducer")
         .def_ro("pid", &LiveProducer::pid)
         .def_ro("table", &LiveProducer::table)

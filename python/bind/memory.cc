@@ -4,6 +4,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "bind.h"
+#include "record_class.h"
 #include "thalweg/base/memory.h"
 #include "thalweg/dataset/run/left_over.h"
 #include "thalweg/dataset/run/run_memory.h"
@@ -37,15 +38,10 @@ std::vector<std::string> paths_of(MemoryOfRun const& memory) {
 } // namespace
 
 void bind_memory(nb::module_& module) {
-    nb::class_<MemoryOfRun>(module, "MemoryOfRun")
-        .def_ro("ledger", &MemoryOfRun::ledger)
-        .def_ro("run_id", &MemoryOfRun::run_id)
-        .def_ro("data_path", &MemoryOfRun::data_path)
+    bind_struct<&MemoryOfRun::ledger, &MemoryOfRun::run_id, &MemoryOfRun::data_path, &MemoryOfRun::size_bytes,
+                &MemoryOfRun::age_ns, &MemoryOfRun::why>(module, "MemoryOfRun")
         .def_prop_ro("paths", paths_of)
-        .def_ro("size_bytes", &MemoryOfRun::size_bytes)
-        .def_ro("age_ns", &MemoryOfRun::age_ns)
-        .def_prop_ro("state", [](MemoryOfRun const& memory) { return name_of(memory.state); })
-        .def_ro("why", &MemoryOfRun::why);
+        .def_prop_ro("state", [](MemoryOfRun const& memory) { return name_of(memory.state); });
     module.def("list_memory", list_memory, nb::arg("folders"));
     module.def("remove_left_over", remove_left_over, nb::arg("memory"));
     module.attr("MEMORY_FOLDER_VARIABLE") = kMemoryFolderVariable;

@@ -3,6 +3,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "bind.h"
+#include "record_class.h"
 #include "thalweg/base/clock.h"
 #include "thalweg/dataset/merge/merge.h"
 
@@ -31,17 +32,10 @@ MergeResult merge_files(std::vector<std::string> const& inputs, std::string cons
 } // namespace
 
 void bind_merge(nb::module_& module) {
-    nb::class_<MergedTableReport>(module, "MergedTableReport")
-        .def_ro("table", &MergedTableReport::table)
-        .def_ro("rows", &MergedTableReport::rows)
-        .def_ro("clusters", &MergedTableReport::clusters)
-        .def_ro("pages", &MergedTableReport::pages);
-    nb::class_<MergeResult>(module, "MergeResult")
-        .def_ro("path", &MergeResult::path)
-        .def_ro("tables", &MergeResult::tables)
-        .def_ro("units", &MergeResult::units)
-        .def_ro("copied_bytes", &MergeResult::copied_bytes)
-        .def_ro("file_bytes", &MergeResult::file_bytes)
+    bind_struct<&MergedTableReport::table, &MergedTableReport::rows, &MergedTableReport::clusters,
+                &MergedTableReport::pages>(module, "MergedTableReport");
+    bind_struct<&MergeResult::path, &MergeResult::tables, &MergeResult::units, &MergeResult::copied_bytes,
+                &MergeResult::file_bytes>(module, "MergeResult")
         .def_ro("problems", &MergeResult::left_out);
     module.def("merge", merge_files, nb::arg("inputs"), nb::arg("out"), nb::arg("force"), nb::arg("metadata"),
                nb::call_guard<nb::gil_scoped_release>());

@@ -10,6 +10,7 @@
 
 #include "bind.h"
 #include "buffer.h"
+#include "record_class.h"
 #include "signals.h"
 #include "thalweg/base/parallel.h"
 #include "thalweg/base/scratch_budget.h"
@@ -118,11 +119,7 @@ void bind_reading(nb::module_& module) {
         .def_ro("node", &RowSource::node)
         .def_ro("producer", &RowSource::producer)
         .def_ro("first_row", &RowSource::first_row);
-    nb::class_<NewRows>(module, "NewRows")
-        .def_ro("table", &NewRows::table)
-        .def_ro("source", &NewRows::source)
-        .def_ro("first_row", &NewRows::first_row)
-        .def_ro("rows", &NewRows::rows);
+    bind_struct<&NewRows::table, &NewRows::source, &NewRows::first_row, &NewRows::rows>(module, "NewRows");
     nb::class_<Follower>(module, "Follower")
         .def(nb::init<std::string>(), nb::arg("path"))
         .def("look", &Follower::look, WithoutGil())

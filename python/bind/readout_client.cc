@@ -62,16 +62,9 @@ std::unique_ptr<record::Collector> make_collector(dataset::Writer& writer, Clien
 }
 
 void bind_client_options(nb::module_& module) {
-    nb::class_<ClientOptions>(module, "ClientOptions")
-        .def(nb::init<>())
-        .def_rw("handlers", &ClientOptions::handlers)
-        .def_rw("token", &ClientOptions::token)
-        .def_rw("range_events", &ClientOptions::range_events)
-        .def_rw("credit_bytes", &ClientOptions::credit_bytes)
-        .def_rw("ranges_in_flight", &ClientOptions::ranges_in_flight)
-        .def_rw("connections", &ClientOptions::connections)
-        .def_rw("give_up_ns", &ClientOptions::give_up_ns)
-        .def_rw("sample_fraction", &ClientOptions::sample_fraction)
+    bind_settable<&ClientOptions::handlers, &ClientOptions::token, &ClientOptions::range_events,
+                  &ClientOptions::credit_bytes, &ClientOptions::ranges_in_flight, &ClientOptions::connections,
+                  &ClientOptions::give_up_ns, &ClientOptions::sample_fraction>(module, "ClientOptions")
         .def("observe", [](ClientOptions& options) { options.role = ClientRole::observer; });
 }
 

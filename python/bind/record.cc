@@ -5,6 +5,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "bind.h"
+#include "record_class.h"
 #include "thalweg/base/clock.h"
 #include "thalweg/base/process.h"
 #include "thalweg/base/units.h"
@@ -30,13 +31,9 @@ template <typename Status> std::uint64_t count_of(Status const& status, dataset:
 }
 
 void bind_worker(nb::module_& module) {
-    nb::class_<source::Counters>(module, "Counters")
-        .def_ro("triggers", &source::Counters::triggers)
-        .def_ro("lost", &source::Counters::lost)
-        .def_ro("piled_up", &source::Counters::piled_up)
-        .def_ro("rows", &source::Counters::rows)
-        .def_ro("dead_time_ns", &source::Counters::dead_time_ns)
-        .def_ro("live_time_ns", &source::Counters::live_time_ns);
+    bind_struct<&source::Counters::triggers, &source::Counters::lost, &source::Counters::piled_up,
+                &source::Counters::rows, &source::Counters::dead_time_ns, &source::Counters::live_time_ns>(module,
+                                                                                                           "Counters");
     nb::class_<StreamResult>(module, "StreamResult")
         .def_ro("name", &StreamResult::name)
         .def_ro("rows", &StreamResult::rows)

@@ -1,9 +1,10 @@
-// Binds a plain struct as a record: one list of its members makes the attributes, as_json(), repr, equality and
+// Binds plain structs: one list of the members makes the attributes. A record also gets as_json(), repr, equality and
 // pickling.
 //
 //   bind_record<&Counters::events, &Counters::bytes>(module, "Counters");
 //
-// A member that is missing in the list does not compile, so a new number is written twice: in the struct, and here.
+// A member that is missing in the list of a record does not compile, so a new number is written twice: in the struct,
+// and here.
 #pragma once
 
 #include <cstddef>
@@ -56,16 +57,30 @@ template <typename Value> nanobind::object as_json(std::vector<Value> const& val
     return list;
 }
 
+// Binds a struct with these members as attributes that Python can read.
+template <auto First, auto... Rest, typename Record = StructOf<First>>
+nanobind::class_<Record> bind_struct(nanobind::module_& module, char const* name) {
+    nanobind::class_<Record> bound(module, name);
+    auto const add = [&]<auto Member>() { bound.def_ro(std::string(member_name<Member>()).c_str(), Member); };
+    (add.template operator()<First>(), ..., add.template operator()<Rest>());
+    return bound;
+}
+
+// Binds a struct that Python makes, and with these members as attributes that it can set.
+template <auto First, auto... Rest, typename Record = StructOf<First>>
+nanobind::class_<Record> bind_settable(nanobind::module_& module, char const* name) {
+    nanobind::class_<Record> bound(module, name);
+    bound.def(nanobind::init<>());
+    auto const add = [&]<auto Member>() { bound.def_rw(std::string(member_name<Member>()).c_str(), Member); };
+    (add.template operator()<First>(), ..., add.template operator()<Rest>());
+    return bound;
+}
+
 template <auto First, auto... Rest, typename Record = StructOf<First>>
 nanobind::class_<Record> bind_record(nanobind::module_& module, char const* name) {
     static_assert(member_count<Record>() == 1 + sizeof...(Rest), "the list names every member of the struct");
     namespace nb = nanobind;
-    nb::class_<Record> bound(module, name);
-    auto const member = [&bound]<auto Member>() {
-        static std::string const text(member_name<Member>());
-        bound.def_ro(text.c_str(), Member);
-    };
-    (member.template operator()<First>(), ..., member.template operator()<Rest>());
+    auto bound = bind_struct<First, Rest...>(module, name);
     bound.def("as_json", [](Record const& it) {
         nb::dict dict;
         auto const add = [&]<auto Member>() { dict[std::string(member_name<Member>()).c_str()] = as_json(it.*Member); };

@@ -6,6 +6,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "bind.h"
+#include "record_class.h"
 #include "thalweg/source/compass.h"
 #include "thalweg/source/digitizer.h"
 #include "thalweg/source/replay.h"
@@ -21,20 +22,13 @@ void bind_source(nb::module_& module) {
         .def_ro("records_per_s", &Rate::records_per_s)
         .def_ro("bytes_per_s", &Rate::bytes_per_s)
         .def_prop_ro("is_max", &Rate::is_max);
-    nb::class_<DigitizerOptions>(module, "DigitizerOptions")
-        .def(nb::init<>())
-        .def_rw("channels", &DigitizerOptions::channels)
-        .def_rw("sample_rate_hz", &DigitizerOptions::sample_rate_hz)
-        .def_rw("record_samples", &DigitizerOptions::record_samples)
+    bind_settable<&DigitizerOptions::channels, &DigitizerOptions::sample_rate_hz, &DigitizerOptions::record_samples,
+                  &DigitizerOptions::seed, &DigitizerOptions::rate, &DigitizerOptions::onboard_bytes,
+                  &DigitizerOptions::record_limit, &DigitizerOptions::duration_ns, &DigitizerOptions::start_ns>(
+        module, "DigitizerOptions")
         .def_prop_rw(
             "isotope", [](DigitizerOptions const& options) { return name_of(options.isotope); },
-            [](DigitizerOptions& options, std::string_view name) { options.isotope = parse_isotope(name); })
-        .def_rw("seed", &DigitizerOptions::seed)
-        .def_rw("rate", &DigitizerOptions::rate)
-        .def_rw("onboard_bytes", &DigitizerOptions::onboard_bytes)
-        .def_rw("record_limit", &DigitizerOptions::record_limit)
-        .def_rw("duration_ns", &DigitizerOptions::duration_ns)
-        .def_rw("start_ns", &DigitizerOptions::start_ns);
+            [](DigitizerOptions& options, std::string_view name) { options.isotope = parse_isotope(name); });
     nb::class_<ReplayOptions>(module, "ReplayOptions").def(nb::init<>()).def_rw("loops", &ReplayOptions::loops);
     nb::class_<CompassOptions>(module, "CompassOptions")
         .def(nb::init<>())
