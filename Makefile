@@ -6,6 +6,7 @@ DATA ?= ../shared/data
 SECONDS ?= 60
 ONLY ?=
 GAME ?= record
+FOLDER ?= $(DATA)
 venv := .venv/bin
 sources := $(shell find thalweg cmake python -not -name '*.test.cc' -not -path '*/__pycache__*') CMakeLists.txt README.md
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -13,7 +14,7 @@ export PYTHON
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build docs test test-root test-hdf5-2 demo demo-readout campaign kills judges bench asan tsan fuzz check lint format install wheel clean build-packages test-packages judges-packages bench-packages lint-packages judges-if-root
+.PHONY: help build docs test test-root test-hdf5-2 demo demo-readout campaign kills foreign judges bench asan tsan fuzz check lint format install wheel clean build-packages test-packages judges-packages bench-packages lint-packages judges-if-root
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -52,6 +53,9 @@ kills: .venv/test ## Kill recordings, jobs (GAME=derive) or saves (GAME=checkpoi
 
 judges: judges-packages test-packages .venv/test ## Cut the power, fail calls and devices, cache folders, for SECONDS, as root; add up
 	@OPENBLAS_NUM_THREADS=1 $(venv)/python tests/judges/campaign.py --seconds $(SECONDS) --total build/judges/total.json
+
+foreign: .venv/test ## Compare what Thalweg makes of all files in FOLDER with what h5py and uproot read
+	@PYTHONPATH=tests/others:tests/python $(venv)/python tests/others/judge_files.py $(FOLDER) --json build/judged.json
 
 bench: bench-packages .venv/bench ## Measure, as the folders of studies/ describe it
 	@$(venv)/python studies/run.py record

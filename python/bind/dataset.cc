@@ -42,13 +42,11 @@ void append(Producer& producer, std::uint64_t rows, nb::typed<nb::sequence, nb::
 }
 
 // Returns whether it took the rows, which it does if they need no conversion.
-bool append_exact(Producer& producer, ExactRows& exact, nb::handle values) {
-    if (!exact.read(values)) return false;
-    {
-        nb::gil_scoped_release const released;
-        producer.append(exact.rows(), exact.columns());
-    }
-    exact.clear();
+bool append_exact(Producer& producer, ExactRows const& exact, nb::handle values) {
+    ExactValues::Use const use;
+    if (use.get() == nullptr || !exact.read(values, *use.get())) return false;
+    nb::gil_scoped_release const released;
+    producer.append(use.get()->rows(), use.get()->columns());
     return true;
 }
 
@@ -195,6 +193,18 @@ void next_key(OpenUnit& open, std::int64_t key, nb::bytes const& summary) {
 void bind_units(nb::module_& module) {
     nb::class_<OpenUnit>(module, "WorkUnit")
         .def("append", &OpenUnit::append, nb::arg("table"), nb::arg("rows"), nb::arg("columns"))
+        .def(
+            "exact_rows",
+            [](OpenUnit& open, std::string const& table) {
+                return std::make_unique<ExactRows>(open.unit[table].table());
+            },
+            nb::arg("table"))
+        .def(
+            "append_exact",
+            [](OpenUnit& open, std::string const& table, ExactRows const& exact, nb::handle values) {
+                return append_exact(open.unit[table], exact, values);
+            },
+            nb::arg("table"), nb::arg("exact"), nb::arg("values"))
         .def("next_key", next_key, nb::arg("key"), nb::arg("summary"))
         .def(
             "commit", [](OpenUnit& open) { return open.unit.commit(); }, WithoutGil())
@@ -240,7 +250,7 @@ void bind_writing(nb::module_& module) {
     nb::class_<ExactRows>(module, "ExactRows")
         .def(
             "__init__", [](ExactRows* self, Producer const& producer) { new (self) ExactRows(producer.table()); },
-            nb::arg("producer"), nb::keep_alive<1, 2>());
+            nb::arg("producer"));
     nb::class_<Producer>(module, "Producer")
         .def("append", append, nb::arg("rows"), nb::arg("columns"))
         .def("append_exact", append_exact, nb::arg("exact"), nb::arg("values"))

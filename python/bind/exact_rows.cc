@@ -1,9 +1,12 @@
 #include "exact_rows.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <type_traits>
+#include <utility>
 
 namespace thalweg::bind {
 
@@ -63,141 +66,27 @@ template <class T> bool is_integer(PyObject* value, T& number) {
     }
 }
 
+// An integer is a real number if it keeps its value.
 template <class T> bool is_real(PyObject* value, T& number) {
     if (PyFloat_CheckExact(value)) {
         auto const wide = PyFloat_AS_DOUBLE(value);
         number = static_cast<T>(wide);
         return std::isfinite(number) || !std::isfinite(wide);
     }
+    constexpr std::int64_t kExact = std::int64_t{1} << std::numeric_limits<T>::digits;
     std::int64_t integer = 0;
-    if (!is_integer(value, integer)) return false;
+    if (!is_integer(value, integer) || integer > kExact || integer < -kExact) return false;
     number = static_cast<T>(integer);
     return true;
 }
 
-std::size_t column_count(Field const& field) {
-    std::size_t count = field.kind == Kind::record ? 0 : field.kind == Kind::string ? 2 : 1;
-    for (auto const& member : field.members) count += column_count(member);
-    return count;
-}
-
-bool is_optional(Field const& field) { return field.type_name.starts_with("std::optional<"); }
-
-} // namespace
-
-ExactRows::ExactRows(model::Table const& table)
-    : array_type_(nb::module_::import_("numpy").attr("ndarray")),
-      scalar_type_(nb::module_::import_("numpy").attr("generic")) {
-    std::size_t columns = 0;
-    for (auto const& field : table.fields) {
-        is_known_ = is_known_ && add_part(field, parts_);
-        columns += column_count(field);
-    }
-    numbers_.reserve(columns);
-    columns_.reserve(columns);
-    buffers_.reserve(columns);
-}
-
-bool ExactRows::add_part(Field const& field, std::vector<Part>& parts) {
-    auto* const name = PyUnicode_InternFromString(field.name.c_str());
-    if (name == nullptr) throw nb::python_error();
-    auto& part = parts.emplace_back(nb::steal(name), &field, std::vector<Part>());
-    switch (field.kind) {
-    case Kind::scalar:
-        return !model::is_complex(field.scalar);
-    case Kind::string:
-        return field.shape.empty();
-    case Kind::list: {
-        auto const& element = field.members.front();
-        if (!field.shape.empty()) return false;
-        if (is_optional(field) && element.kind == Kind::string) return element.shape.empty();
-        return element.kind == Kind::scalar && !model::is_complex(element.scalar);
-    }
-    case Kind::record:
-        if (!field.shape.empty()) return false;
-        for (auto const& member : field.members)
-            if (!add_part(member, part.members)) return false;
-        return true;
-    }
-    return false;
-}
-
-bool ExactRows::read(nb::handle values) {
-    clear();
-    return is_known_ && read_struct(parts_, values.ptr()) && has_rows_;
-}
-
-void ExactRows::clear() {
-    numbers_.clear();
-    buffers_.clear();
-    columns_.clear();
-    has_rows_ = false;
-}
-
-bool ExactRows::read_struct(std::vector<Part> const& parts, PyObject* values) {
-    if (!PyDict_CheckExact(values) || static_cast<std::size_t>(PyDict_GET_SIZE(values)) != parts.size()) return false;
-    for (auto const& part : parts) {
-        auto* const value = PyDict_GetItemWithError(values, part.name.ptr());
-        if (value == nullptr) {
-            PyErr_Clear();
-            return false;
-        }
-        if (!read_value(part, value)) return false;
-    }
-    return true;
-}
-
-bool ExactRows::read_value(Part const& part, PyObject* value) {
-    auto const& field = *part.field;
-    switch (field.kind) {
-    case Kind::record:
-        return read_struct(part.members, value);
-    case Kind::string:
-        return read_string(value);
-    case Kind::list:
-        if (is_optional(field)) return read_optional(field.members.front(), value);
-        return read_array(field.members.front(), value, true);
-    case Kind::scalar:
-        return read_scalar(field, value);
-    }
-    return false;
-}
-
-bool ExactRows::read_scalar(Field const& field, PyObject* value) {
-    return (field.shape.empty() && read_number(field.scalar, value)) || read_array(field, value, false);
-}
-
-// A list of one value or none.
-bool ExactRows::read_optional(Field const& element, PyObject* value) {
-    auto const is_there = value != Py_None;
-    if (!add_number(static_cast<std::uint64_t>(is_there))) return false;
-    if (is_there) return element.kind == Kind::string ? read_string(value) : read_scalar(element, value);
-    columns_.insert(columns_.end(), column_count(element), columns_.back().first(0));
-    return true;
-}
-
-bool ExactRows::has_rows(std::uint64_t rows) {
-    if (has_rows_) return rows_ == rows;
-    rows_ = rows;
-    has_rows_ = true;
-    return true;
-}
-
-// A number of one row, or a length.
-template <class T> bool ExactRows::add_number(T number) {
-    if (!has_rows(kOneRow)) return false;
-    auto& place = numbers_.emplace_back(0);
-    std::memcpy(&place, &number, sizeof number);
-    columns_.push_back(std::as_bytes(std::span(&place, 1)).first(sizeof number));
-    return true;
-}
-
-bool ExactRows::read_number(Scalar scalar, PyObject* value) {
-    auto const integer = [&]<class T>(T number) { return is_integer(value, number) && add_number(number); };
-    auto const real = [&]<class T>(T number) { return is_real(value, number) && add_number(number); };
+// Calls `put` with the number that the value is, and returns what it returns. Returns false if it is none.
+template <class Put> bool put_number(Scalar scalar, PyObject* value, Put const& put) {
+    auto const integer = [&]<class T>(T number) { return is_integer(value, number) && put(number); };
+    auto const real = [&]<class T>(T number) { return is_real(value, number) && put(number); };
     switch (scalar) {
     case Scalar::boolean:
-        return PyBool_Check(value) && add_number(static_cast<std::uint8_t>(value == Py_True));
+        return PyBool_Check(value) && put(static_cast<std::uint8_t>(value == Py_True));
     case Scalar::int8:
         return integer(std::int8_t());
     case Scalar::int16:
@@ -225,36 +114,212 @@ bool ExactRows::read_number(Scalar scalar, PyObject* value) {
     return false;
 }
 
-bool ExactRows::read_string(PyObject* value) {
-    if (!PyUnicode_CheckExact(value)) return false;
+// Returns the UTF-8 of a string, whose bytes it keeps.
+std::optional<std::span<std::byte const>> text_of(PyObject* value) {
+    if (!PyUnicode_CheckExact(value)) return std::nullopt;
     Py_ssize_t size = 0;
-    auto const* const text = PyUnicode_AsUTF8AndSize(value, &size); // the string keeps the bytes
-    if (text == nullptr) {
-        PyErr_Clear();
-        return false;
-    }
-    if (!add_number(static_cast<std::uint64_t>(size))) return false;
-    columns_.push_back(std::as_bytes(std::span(text, static_cast<std::size_t>(size))));
+    if (auto const* const text = PyUnicode_AsUTF8AndSize(value, &size))
+        return std::as_bytes(std::span(text, static_cast<std::size_t>(size)));
+    PyErr_Clear();
+    return std::nullopt;
+}
+
+bool read_string(PyObject* value, ExactValues& to) {
+    auto const text = text_of(value);
+    if (!text || !to.add_number(static_cast<std::uint64_t>(text->size()))) return false;
+    to.add_bytes(*text);
     return true;
 }
 
-bool ExactRows::read_array(Field const& field, PyObject* value, bool is_list) {
+bool is_optional(Field const& field) { return field.type_name.starts_with("std::optional<"); }
+
+template <class T> void grow(std::vector<std::byte>& column, T const& number) {
+    auto const bytes = std::as_bytes(std::span(&number, 1));
+    column.insert(column.end(), bytes.begin(), bytes.end());
+}
+
+bool has_keys(PyObject* values, std::size_t count) {
+    return PyDict_CheckExact(values) && static_cast<std::size_t>(PyDict_GET_SIZE(values)) == count;
+}
+
+PyObject* value_of(PyObject* values, nb::object const& name) {
+    auto* const value = PyDict_GetItemWithError(values, name.ptr());
+    if (value == nullptr) PyErr_Clear();
+    return value;
+}
+
+// Adds an item to the columns of the elements of a list, from `column` on.
+template <class Part> bool grow_by(Part const& part, PyObject* value, std::size_t column, ExactValues& to) {
+    auto const& field = *part.field;
+    switch (field.kind) {
+    case Kind::scalar:
+        return put_number(field.scalar, value, [&](auto number) {
+            grow(to.growing(column), number);
+            return true;
+        });
+    case Kind::string: {
+        auto const text = text_of(value);
+        if (!text) return false;
+        grow(to.growing(column), static_cast<std::uint64_t>(text->size()));
+        auto& bytes = to.growing(column + 1);
+        bytes.insert(bytes.end(), text->begin(), text->end());
+        return true;
+    }
+    case Kind::list: {
+        auto const& element = part.members.front();
+        if (is_optional(field)) {
+            auto const is_there = value != Py_None;
+            grow(to.growing(column), static_cast<std::uint64_t>(is_there));
+            return !is_there || grow_by(element, value, column + 1, to);
+        }
+        if (!PyList_CheckExact(value)) return false;
+        auto const count = PyList_GET_SIZE(value);
+        grow(to.growing(column), static_cast<std::uint64_t>(count));
+        for (Py_ssize_t i = 0; i < count; ++i)
+            if (!grow_by(element, PyList_GET_ITEM(value, i), column + 1, to)) return false;
+        return true;
+    }
+    case Kind::record:
+        if (!has_keys(value, part.members.size())) return false;
+        for (auto const& member : part.members) {
+            auto* const inner = value_of(value, member.name);
+            if (inner == nullptr || !grow_by(member, inner, column, to)) return false;
+            column += member.columns;
+        }
+        return true;
+    }
+    return false;
+}
+
+} // namespace
+
+ExactRows::ExactRows(model::Table table)
+    : table_(std::move(table)), array_type_(nb::module_::import_("numpy").attr("ndarray")),
+      scalar_type_(nb::module_::import_("numpy").attr("generic")) {
+    for (auto const& field : table_.fields) {
+        parts_.push_back(part_of(field));
+        is_known_ = is_known_ && is_known(parts_.back());
+        columns_ += parts_.back().columns;
+    }
+}
+
+ExactRows::Part ExactRows::part_of(Field const& field) {
+    auto* const name = PyUnicode_InternFromString(field.name.c_str());
+    if (name == nullptr) throw nb::python_error();
+    Part part{nb::steal(name), &field, 0, field.shape.empty(), {}};
+    if (field.kind == Kind::scalar && model::is_complex(field.scalar)) part.grows = false;
+    part.columns = field.kind == Kind::record ? 0 : field.kind == Kind::string ? 2 : 1;
+    for (auto const& member : field.members) {
+        part.members.push_back(part_of(member));
+        part.columns += part.members.back().columns;
+        part.grows = part.grows && part.members.back().grows;
+    }
+    return part;
+}
+
+// Whether some of its values may be exact.
+bool ExactRows::is_known(Part const& part) {
+    auto const& field = *part.field;
+    switch (field.kind) {
+    case Kind::scalar:
+        return !model::is_complex(field.scalar);
+    case Kind::string:
+        return field.shape.empty();
+    case Kind::list: {
+        auto const& element = field.members.front();
+        return field.shape.empty() &&
+               (part.grows || (element.kind == Kind::scalar && !model::is_complex(element.scalar)));
+    }
+    case Kind::record:
+        return field.shape.empty() && std::ranges::all_of(part.members, is_known);
+    }
+    return false;
+}
+
+bool ExactRows::read(nb::handle values, ExactValues& to) const {
+    if (!is_known_) return false;
+    to.expect(columns_);
+    return read_struct(parts_, values.ptr(), to) && to.is_counted();
+}
+
+bool ExactRows::read_struct(std::vector<Part> const& parts, PyObject* values, ExactValues& to) const {
+    if (!has_keys(values, parts.size())) return false;
+    return std::ranges::all_of(parts, [&](auto const& part) {
+        auto* const value = value_of(values, part.name);
+        return value != nullptr && read_value(part, value, to);
+    });
+}
+
+bool ExactRows::read_value(Part const& part, PyObject* value, ExactValues& to) const {
+    auto const& field = *part.field;
+    switch (field.kind) {
+    case Kind::record:
+        return read_struct(part.members, value, to);
+    case Kind::string:
+        return read_string(value, to);
+    case Kind::list:
+        if (is_optional(field)) return read_optional(part.members.front(), value, to);
+        if (PyList_CheckExact(value)) return part.grows && read_list(part.members.front(), value, to);
+        return field.members.front().kind == Kind::scalar && read_array(field.members.front(), value, true, to);
+    case Kind::scalar:
+        return read_scalar(field, value, to);
+    }
+    return false;
+}
+
+bool ExactRows::read_scalar(Field const& field, PyObject* value, ExactValues& to) const {
+    auto const put = [&](auto number) { return to.add_number(number); };
+    return (field.shape.empty() && put_number(field.scalar, value, put)) || read_array(field, value, false, to);
+}
+
+// A list of one value or none.
+bool ExactRows::read_optional(Part const& element, PyObject* value, ExactValues& to) const {
+    auto const is_there = value != Py_None;
+    if (!to.add_number(static_cast<std::uint64_t>(is_there))) return false;
+    if (!is_there) {
+        to.add_empty(element.columns);
+        return true;
+    }
+    switch (element.field->kind) {
+    case Kind::scalar:
+        return read_scalar(*element.field, value, to);
+    case Kind::string:
+        return read_string(value, to);
+    case Kind::list:
+    case Kind::record:
+        break;
+    }
+    return false;
+}
+
+bool ExactRows::read_list(Part const& element, PyObject* value, ExactValues& to) const {
+    auto const count = PyList_GET_SIZE(value);
+    if (!to.add_number(static_cast<std::uint64_t>(count))) return false;
+    auto const first = to.begin_growing(element.columns);
+    for (Py_ssize_t i = 0; i < count; ++i)
+        if (!grow_by(element, PyList_GET_ITEM(value, i), first, to)) return false;
+    to.add_grown(first, element.columns);
+    return true;
+}
+
+bool ExactRows::read_array(Field const& field, PyObject* value, bool is_list, ExactValues& to) const {
     auto const is_array = Py_TYPE(value) == reinterpret_cast<PyTypeObject*>(array_type_.ptr());
     if (!is_array && PyObject_IsInstance(value, scalar_type_.ptr()) != 1) return false;
+    Buffer* buffer = nullptr;
     try {
-        buffers_.emplace_back(value, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT);
+        buffer = &to.add_buffer(value, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT);
     } catch (nb::python_error&) { // it is not contiguous, or has times
         return false;
     }
-    auto const& view = buffers_.back().view();
+    auto const& view = buffer->view();
     if (!is_array && view.ndim != 0) return false; // NumPy shows a single time as eight bytes
     auto const more_axes = view.ndim - static_cast<int>(field.shape.size());
     if (more_axes < 0 || more_axes > 1 || !is_format_of(field.scalar, view)) return false;
     if (!has_shape(view, more_axes, field.shape)) return false;
     auto const items = more_axes == 1 ? static_cast<std::uint64_t>(view.shape[0]) : 1;
-    if (is_list && (more_axes != 1 || !add_number(items))) return false;
-    if (!is_list && !has_rows(more_axes == 1 ? items : kOneRow)) return false;
-    columns_.push_back(buffers_.back().bytes());
+    if (is_list && (more_axes != 1 || !to.add_number(items))) return false;
+    if (!is_list && !(more_axes == 1 ? to.has_rows(items) : to.has_one_row())) return false;
+    to.add_bytes(buffer->bytes());
     return true;
 }
 

@@ -1,12 +1,15 @@
 """Objects of ROOT files that are no tables, and trees that cannot be read as a whole, are named by every command."""
 
 import json
+import re
+import struct
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import uproot
+import xxhash
 
 import thalweg as tw
 
@@ -103,3 +106,37 @@ def test_a_file_whose_trees_cannot_be_opened_says_why(tmp_path: Path, monkeypatc
     with pytest.raises(tw.DataError, match=r"good is left out .*compressed in an old way") as raised:
         tw.open(path)
     assert "pip install" not in str(raised.value)
+
+
+def with_version(path: Path, name: str, version: tuple[int, int]) -> None:
+    """Changes the version in the anchor of an RNTuple, and its checksum, as another version of the format has it."""
+    with uproot.open(path) as file:
+        key = file.key(name)
+        at = key.fSeekKey + key.fKeylen
+    content = bytearray(path.read_bytes())
+    members = slice(at + 6, at + 70)  # in front of them: byte count and version of the class; behind them: the checksum
+    assert content[members][:4] == struct.pack(">HH", 1, 0)
+    content[at + 6 : at + 10] = struct.pack(">HH", *version)
+    content[at + 70 : at + 78] = struct.pack(">Q", xxhash.xxh3_64_intdigest(bytes(content[members])))
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("version", [(0, 2), (0, 3), (2, 0)])
+def test_rntuples_of_other_versions_are_named(version: tuple[int, int], tmp_path: Path, thalweg_command: Any) -> None:
+    path = tmp_path / "run.root"
+    for name in ("old", "new"):
+        with uproot.update(path) if path.exists() else uproot.recreate(path) as file:
+            file.mkrntuple(name, {"x": np.arange(5)})
+    with_version(path, "old", version)
+    run = tw.open(path)
+    text = f"it is an RNTuple of version {version[0]}.{version[1]}."
+    assert [each.path for each in run.problems] == ["old"]
+    assert run.problems[0].why.startswith(text)
+    assert run.problems[0].why.endswith(", and only 1.* is read: write it again with ROOT 6.34 or later")
+    assert run["new"].read()["x"].tolist() == [0, 1, 2, 3, 4]
+    assert thalweg_command("inspect", path).returncode == 1
+    with_version_of_both = tmp_path / "both.root"
+    with_version_of_both.write_bytes(path.read_bytes())
+    with_version(with_version_of_both, "new", version)
+    with pytest.raises(tw.DataError, match=f"holds no table .*{re.escape(text)}.*{re.escape(text)}"):
+        tw.open(with_version_of_both)

@@ -238,5 +238,5 @@ def test_unknown_formats_are_answered_with_the_known_ones(tmp_path: Path, thalwe
     compass_file(tmp_path / "run.BIN")
     done = thalweg_command(command, tmp_path / "run.BIN")
     assert done.returncode == 2
-    for known in ("HDF5", "ROOT", "CoMPASS"):
+    for known in ("HDF5", "ROOT", "RNTuple", "CoMPASS"):
         assert known in done.stderr

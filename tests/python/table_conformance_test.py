@@ -223,6 +223,7 @@ TABLE: dict[str, Callable[[Kind], Any]] = {
     "attrs": lambda kind: assert_(isinstance(kind.table.attrs, tw.Attributes)),
     "batches": lambda kind: assert_([x for each in kind.table.batches(rows=3) for x in each["x"].tolist()] == kind.x),
     "by_h5py": lambda kind: assert_(set(kind.table.by_h5py) <= {"v"}),
+    "by_uproot": lambda kind: assert_(set(kind.table.by_uproot) <= {"v", "nv", "x"}),
     "close": closed_table,
     "columns": lambda kind: assert_({"v", "x"} <= set(kind.table.columns)),
     "follow": follow_table,

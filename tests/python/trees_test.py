@@ -1,5 +1,6 @@
 """TTrees: read by uproot, and the same tables as others for all who open or convert them."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -104,6 +105,53 @@ def test_beside_an_rntuple(tree_file: Path) -> None:
     assert run.problems == ()
 
 
+@pytest.mark.parametrize("has_rntuple", [False, True])
+def test_inspect_shows_trees(has_rntuple: bool, tree_file: Path, thalweg_command) -> None:
+    if has_rntuple:
+        with uproot.update(tree_file) as file:
+            file.mkrntuple("ntuple", {"x": np.arange(7)})
+    done = thalweg_command("inspect", tree_file, "--json")
+    assert done.returncode == 0, done.stderr
+    facts = json.loads(done.stdout)
+    assert facts["problems"] == []
+    rows = {table["name"]: table["rows"] for table in facts["tables"]}
+    assert rows == {"events": ROWS, "deep/more": 5, **({"ntuple": 7} if has_rntuple else {})}
+    columns = {table["name"]: table["columns"] for table in facts["tables"]}["events"]
+    with uproot.open(tree_file) as file:
+        assert {name: each["raw_bytes"] for name, each in columns.items()} == {
+            name: file["events"][name].uncompressed_bytes for name in (*COLUMNS, "njagged")
+        }
+    shown = thalweg_command("inspect", tree_file)
+    assert shown.returncode == 0, shown.stderr
+    assert "events: 300 rows (all)" in shown.stderr
+    assert "uproot" in shown.stderr
+
+
+def test_verify_reads_trees(tree_file: Path, thalweg_command) -> None:
+    found = tw.verify(tree_file)
+    assert found.is_sound
+    assert found.problems == ()
+    assert len(found.read_by_uproot) == len(COLUMNS) + 2
+    assert thalweg_command("verify", tree_file).returncode == 0
+    with uproot.open(tree_file) as file:
+        seek = file["events/float64"].member("fBasketSeek")[1]
+    content = bytearray(tree_file.read_bytes())
+    content[seek + 100 : seek + 300] = b"\xa5" * 200
+    tree_file.write_bytes(content)
+    damaged = tw.verify(tree_file)
+    assert damaged.faults == 1
+    assert "of branch 'float64' of TTree 'events' cannot be read" in damaged.messages[0]
+
+
+def test_trees_that_uproot_cannot_open_are_named_with_the_reason(tree_file: Path, monkeypatch) -> None:
+    def fail(*_: object) -> None:
+        raise ValueError("it is too new")
+
+    monkeypatch.setattr(uproot, "open", fail)
+    with pytest.raises(tw.DataError, match=r"events is left out \(it is a TTree, and uproot .* it is too new"):
+        tw.open(tree_file)
+
+
 WITHOUT_UPROOT = """
 import sys
 sys.modules["uproot"] = None
@@ -120,7 +168,8 @@ def test_without_uproot_trees_are_named(tree_file: Path) -> None:
         words = [sys.executable, "-c", WITHOUT_UPROOT, str(tree_file)]
         return subprocess.run(words, capture_output=True, text=True, check=True).stdout
 
-    assert "there is no RNTuple in it; it has 2 TTrees, of which the first is 'events'" in said()
+    assert "holds no table (events is left out (it is a TTree" in said()
+    assert "deep/more is left out (it is a TTree" in said()
     assert "pip install thalweg[uproot]" in said()
     with uproot.update(tree_file) as file:
         file.mkrntuple("ntuple", {"x": np.arange(7)})

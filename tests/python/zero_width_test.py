@@ -87,3 +87,10 @@ def test_a_false_number_of_rows_is_refused(tmp_path: Path) -> None:
 def test_create_refuses_them(tmp_path: Path) -> None:
     with pytest.raises(tw.UsageError, match="zero"):
         tw.create(tmp_path / "new.h5", tw.schema({"t": {"x": tw.array(tw.int8, 0)}}))
+
+
+def test_a_file_without_a_table_cannot_be_converted(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "run.h5", "w") as file:
+        file["scalar"] = 1.0
+    with pytest.raises(tw.UsageError, match=r"has nothing that can be copied \(it has no table\)"):
+        tw.convert(tmp_path / "run.h5", tmp_path / "copy.root")

@@ -64,10 +64,11 @@ def convert(
     target, threads = path_of(target), integer_of(threads, "threads", most=MOST_THREADS)
     run = open(source, external=external)
     schema = run.schema.without_zero_width()
-    why = "its rows have no values, which no container can store"
-    problems = (*run.problems, *(LeftOut(f"/{table}/{path}", why) for table, path in run.schema.zero_width()))
-    if not schema and problems:
-        raise UsageError(f"{run.path} has nothing that can be copied ({problems[-1]})")
+    no_values = "its rows have no values, which no container can store"
+    problems = (*run.problems, *(LeftOut(f"/{table}/{path}", no_values) for table, path in run.schema.zero_width()))
+    if not schema:
+        why = problems[-1] if problems else "it has no table"
+        raise UsageError(f"{run.path} has nothing that can be copied ({why})")
     if os.path.exists(target) and os.path.samefile(source, target):
         raise UsageError(f"{target} cannot be converted into itself: give the new file another name")
     usable = threads or len(os.sched_getaffinity(0))

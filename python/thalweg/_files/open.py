@@ -9,7 +9,7 @@ from contextlib import suppress
 from functools import partial
 
 from thalweg import _core
-from thalweg._base.errors import DataError, UsageError
+from thalweg._base.errors import UsageError
 from thalweg._base.given import path_of
 from thalweg._base.paths import Path
 from thalweg._reading.far import FarFile, Readable, far_file
@@ -43,18 +43,7 @@ def open(  # noqa: A001 (tw.open, as h5py.File and uproot.open)
             raise UsageError(f"{far.name} cannot be read with external= (h5py does that): copy it to this machine")
         return _of_far(far)
     name = path_of(path)
-    try:
-        core = _core.Reader.open(name, even_without_tables=True)
-    except DataError:
-        trees = _with_trees(name, None)
-        if trees is None:
-            raise
-        return _with_tables(trees)
-    if any(each.reason == _core.LeftOutReason.tree for each in core.left_out):
-        stored = StoredRun(core, open)
-        trees = _with_trees(name, stored)
-        return _with_tables(stored if trees is None else trees)
-    return run_of(core, folders)
+    return run_of(_core.Reader.open(name, even_without_tables=True), folders)
 
 
 def _of_far(file: FarFile) -> Run:
@@ -71,8 +60,12 @@ def external_folders(given: Path | Iterable[Path]) -> tuple[str, ...]:
 
 
 def run_of(core: _core.Reader, external: tuple[str, ...] = ()) -> Run:
-    """Returns the run, with what h5py can read besides the core. Raises DataError if there is no table."""
-    run = _with_h5py(core, external) if core.left_out else None
+    """Returns the run, with what h5py and uproot can read besides the core. Raises DataError if there is no table."""
+    run: Run | None = None
+    if any(each.reason == _core.LeftOutReason.tree for each in core.left_out):
+        run = _with_trees(core)
+    elif core.left_out:
+        run = _with_h5py(core, external)
     return _with_tables(StoredRun(core, open) if run is None else run)
 
 
@@ -105,14 +98,12 @@ def _begins_with(path: str, signature: bytes) -> bool:
         return file.read(len(signature)) == signature
 
 
-def _with_trees(path: str, others: StoredRun | None) -> Run | None:
-    """Returns the run with what uproot reads, or None if it has no TTrees, or if uproot is not installed."""
-    if not _begins_with(path, b"root"):
-        return None
+def _with_trees(core: _core.Reader) -> Run | None:
+    """Returns the run with what uproot reads, or None if uproot is not installed."""
     try:
         import uproot  # noqa: F401
     except ImportError:
         return None
     from thalweg._others.trees import open_trees
 
-    return open_trees(path, others, open)
+    return open_trees(StoredRun(core, open), open)

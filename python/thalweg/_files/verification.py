@@ -33,6 +33,8 @@ class Verification(Report):
     """Columns of other programs that only h5py can read. All their values were read."""
     read_without_checksum: tuple[str, ...] = ()
     """Those of `read_by_h5py` that have no checksum, so that only that they can be read is known."""
+    read_by_uproot: tuple[str, ...] = ()
+    """Branches of TTrees. All their values were read."""
 
     @property
     def is_sound(self) -> bool:

@@ -1,4 +1,4 @@
-"""Verifies files: the core compares pages, and a separate process reads the columns that only h5py can read."""
+"""Verifies files: the core compares pages, and a separate process reads what only h5py or uproot can read."""
 
 from __future__ import annotations
 
@@ -24,27 +24,29 @@ _MOST_MESSAGES = 100
 def verify(path: Path, *, threads: int = 0, external: Path | Iterable[Path] = ()) -> Verification:
     """Checks every stored byte against its checksum. Faults are in the result. Raises what `open` raises.
 
-    In a file of another program, every page is decoded. What only h5py can read is read in a separate process, because
-    libhdf5 may crash or hang on damaged files. Ctrl-C ends it at once.
+    In a file of another program, every page is decoded. What only h5py or uproot can read is read in a separate
+    process, because libhdf5 may crash or hang on damaged files. Ctrl-C ends it at once.
 
     threads: the number of threads; 0: one for each usable core.
     external: the same as in `open`.
     """
     name, folders = path_of(path), external_folders(external)
     count = integer_of(threads, "threads", most=MOST_THREADS)
-    return verified_by_h5py(Verification.of(_core.verify(name, count), path=name), folders)
+    return verified_by_others(Verification.of(_core.verify(name, count), path=name), folders)
 
 
-def verified_by_h5py(found: Verification, external: tuple[str, ...] = ()) -> Verification:
-    """Adds what h5py, if it is installed, reads of the objects that the core left out."""
-    if not found.problems or find_spec("h5py") is None or not sys.executable:
+def verified_by_others(found: Verification, external: tuple[str, ...] = ()) -> Verification:
+    """Adds what h5py and uproot, if they are installed, read of the objects that the core left out."""
+    if not found.problems or not (find_spec("h5py") or find_spec("uproot")) or not sys.executable:
         return found
-    words = [sys.executable, "-m", "thalweg._files.hdf5_check", os.path.abspath(found.path), *external]
+    words = [sys.executable, "-m", "thalweg._files.others_check", os.path.abspath(found.path), *external]
     child = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     lines = [json.loads(line) for line in child.stdout.decode().splitlines() if line.endswith("}")]
     if any("nothing" in each for each in lines):
         return found
-    checked = [each["column"] for each in lines if "column" in each]
+    checked = {
+        reader: tuple(each["column"] for each in lines if each.get("reader") == reader) for reader in ("h5py", "uproot")
+    }
     faults = [each["fault"] for each in lines if "fault" in each]
     problems: tuple[LeftOut, ...] | None = None
     for each in lines:
@@ -52,18 +54,21 @@ def verified_by_h5py(found: Verification, external: tuple[str, ...] = ()) -> Ver
             problems = tuple(LeftOut(*problem) for problem in each["problems"])
     if problems is None or child.returncode:
         where = next((f" while it read {each['begun']}" for each in reversed(lines) if "begun" in each), "")
-        faults.append(f"the columns that only h5py reads cannot be checked: {_how_it_ended(child.returncode)}{where}")
+        faults.append(
+            f"the columns that only h5py or uproot reads cannot be checked: {_how_it_ended(child.returncode)}{where}"
+        )
     return replace(
         found,
         faults=found.faults + len(faults),
         messages=(*found.messages, *faults)[:_MOST_MESSAGES],
         problems=found.problems if problems is None else problems,
-        read_by_h5py=tuple(checked),
+        read_by_h5py=checked["h5py"],
+        read_by_uproot=checked["uproot"],
         read_without_checksum=tuple(each["column"] for each in lines if each.get("has_checksum") is False),
     )
 
 
 def _how_it_ended(code: int) -> str:
     if code in (-signal.SIGPROF, -signal.SIGXCPU):
-        return "h5py took too long"
-    return f"h5py crashed ({signal.Signals(-code).name})" if code < 0 else f"it ended with exit code {code}"
+        return "the library took too long"
+    return f"it crashed ({signal.Signals(-code).name})" if code < 0 else f"it ended with exit code {code}"

@@ -61,6 +61,10 @@ class TreeTable(Table):
         if self._is_closed:
             raise self.origin.closed()
 
+    @property
+    def by_uproot(self) -> Mapping[str, Any]:
+        return self._branches
+
     def storage(self) -> list[tuple[int, int]]:
         self._check_is_open()
         return [(int(branch.uncompressed_bytes), 0) for branch in self._branches.values()]
@@ -125,7 +129,8 @@ class TreeTable(Table):
 class TreeRun(Run):
     """The RNTuples and TTrees of a file of ROOT."""
 
-    def __init__(self, origin: Origin, file: Any, others: StoredRun | None, held: HeldFile) -> None:
+    def __init__(self, origin: Origin, file: Any, others: StoredRun, held: HeldFile) -> None:
+        """`others` has the RNTuples, and names all other objects."""
         self._file = file
         self._held = held
         self._others = others
@@ -138,10 +143,7 @@ class TreeRun(Run):
                 self._add(origin, name)
             except Exception as error:  # damage, or a compression that uproot does not know
                 self._left_out.append(LeftOut(name, f"uproot cannot open this TTree ({type(error).__name__}: {error})"))
-        if others is None:  # otherwise the core has named them
-            self._left_out += _objects_beside(file)
-        stored = others.schema.tables if others else ()
-        super().__init__(origin, Schema((*stored, *(table.schema for table in self._trees.values()))))
+        super().__init__(origin, Schema((*others.schema.tables, *(table.schema for table in self._trees.values()))))
 
     def _add(self, origin: Origin, name: str) -> None:
         tree = self._file[name]
@@ -168,59 +170,53 @@ class TreeRun(Run):
     @property
     def metadata(self) -> dict[str, str]:
         self._check_is_open()
-        return self._others.metadata if self._others else {}
+        return self._others.metadata
 
     @property
     def problems(self) -> tuple[LeftOut, ...]:
         self._check_is_open()
-        others = self._others.problems if self._others else ()
-        return (*(each for each in others if each.path not in self._names), *self._left_out)
+        return (*(each for each in self._others.problems if each.path not in self._names), *self._left_out)
 
     @property
     def notes(self) -> tuple[str, ...]:
         self._check_is_open()
-        return self._others.notes if self._others else ()
+        return self._others.notes
 
     def close(self) -> None:
         super().close()
-        if self._others:
-            self._others.close()
+        self._others.close()
         for tree in self._trees.values():
             tree.close()
         self._file.close()
         self._held.close()
 
     def _table(self, name: str) -> Table:
-        return self._trees[name] if name in self._trees or not self._others else self._others[name]
+        return self._trees[name] if name in self._trees else self._others[name]
 
 
-def open_trees(path: str, others: StoredRun | None, open_: Callable[[str], Run]) -> Run | None:
-    """Returns the TTrees of a file, or None if it has none, or uproot cannot open it.
+def open_trees(others: StoredRun, open_: Callable[[str], Run]) -> Run:
+    """Returns the TTrees of a file together with its RNTuples, which `others` has.
 
-    others: the RNTuples of the file, if these can be read.
     open_: the function that opens a path again.
     """
+    path = others.path
     held = HeldFile(path)
     try:
         file = uproot.open({path: None})  # a path alone may be taken apart at a colon
-    except Exception:
-        return None
-    if not tree_names(file) or (others is None and "ROOT::RNTuple" in file.classnames().values()):
-        return None
-    if others is not None and others.origin.state:
+    except Exception as error:
+        others.problems = tuple(_why_not(each, error) for each in others.problems)
+        return others
+    if others.origin.state:
         others.origin.state.check(held.state, path)
     run = TreeRun(Origin(path, "", False, open_, state=held.state), file, others, held)
     held.state.check(FileState.of(os.stat(path)), path)  # uproot has opened the path by itself
     return run
 
 
-def _objects_beside(file: Any) -> list[LeftOut]:
-    """Returns the objects that are neither tables nor folders."""
-    known = (*_CLASSES, "TDirectory", "TDirectoryFile", "ROOT::RNTuple")
-    classes = file.classnames(cycle=False).items()
-    return [
-        LeftOut(name, f"it is a {class_name} and no table") for name, class_name in classes if class_name not in known
-    ]
+def _why_not(problem: LeftOut, error: Exception) -> LeftOut:
+    if not problem.why.startswith("it is a TTree"):
+        return problem
+    return LeftOut(problem.path, f"it is a TTree, and uproot cannot open the file ({type(error).__name__}: {error})")
 
 
 def tree_names(file: Any) -> list[str]:

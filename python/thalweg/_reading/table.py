@@ -59,6 +59,11 @@ class Table(ABC):
         """The columns that h5py reads, by path. The path "" means a compound dataset whose members are the fields."""
         return {}
 
+    @property
+    def by_uproot(self) -> Mapping[str, Any]:
+        """The branches that uproot reads, by field."""
+        return {}
+
     @abstractmethod
     def __len__(self) -> int: ...
 
@@ -275,6 +280,10 @@ class SomeRows(Table):
     @property
     def by_h5py(self) -> Mapping[str, Any]:
         return self._table.by_h5py
+
+    @property
+    def by_uproot(self) -> Mapping[str, Any]:
+        return self._table.by_uproot
 
     def __len__(self) -> int:
         return len(self._chosen)

@@ -9,7 +9,7 @@ from thalweg._base.errors import text_of
 from thalweg._base.given import MOST_THREADS, integer_of, text_of_user
 from thalweg._schema.schema import Schema
 from thalweg._writing.producer import Producer, Producers
-from thalweg._writing.work_unit import Key, WorkGroup, WorkUnit, begin, begin_group, stored_key
+from thalweg._writing.work_unit import Key, UnitTables, WorkGroup, WorkUnit, begin, begin_group, stored_key
 
 
 class Attached:
@@ -26,6 +26,7 @@ class Attached:
         self.threads = core.threads
         """The number of threads that encode pages for each producer of this process; 0: the thread that appends."""
         self._producers = Producers(self.schema)
+        self._unit_tables = UnitTables(self.schema)
         self._units = _core.WorkUnits(core)
 
     def producer(self, table: str) -> Producer:
@@ -36,11 +37,11 @@ class Attached:
 
     def work_unit(self, key: Key, summary: bytes | str = b"") -> WorkUnit:
         """Begins a work unit, as `Writer.work_unit` does."""
-        return begin(self._units, self.schema, key, summary)
+        return begin(self._units, self._unit_tables, key, summary)
 
     def work_group(self, number: int) -> WorkGroup:
         """Begins a work group, as `Writer.work_group` does."""
-        return begin_group(self._units, self.schema, number)
+        return begin_group(self._units, self._unit_tables, number)
 
     def is_group_committed(self, number: int) -> bool:
         """Returns whether a group is committed, by any process."""

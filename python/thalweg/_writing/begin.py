@@ -61,7 +61,7 @@ class Beginning:
             text_of_user(value, f"the metadata {text_of_user(key, 'the key of metadata')!r}")
         if self.attrs is not None and given is not None:
             given = replace(given, attrs=Attributes({**given.attrs, **self.attrs}, of="the run"))
-        return Checked(name, given.to_json() if given else None, options, texts, self.resume)
+        return Checked(name, given.to_json() if given is not None else None, options, texts, self.resume)
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def join(
     count = 0 if nodes is None else integer_of(nodes, "nodes", 1, _MOST_NODES)
     given = _schema_of(schema)
     timeout_ns = nanoseconds_of(node_timeout, "node_timeout")
-    core = _core.join(name, number - 1, count, given.to_json() if given else None, timeout_ns, bool(resume))
+    core = _core.join(name, number - 1, count, given.to_json() if given is not None else None, timeout_ns, bool(resume))
     return Writer(core, core.metadata)
 
 

@@ -13,7 +13,7 @@ from thalweg._schema.schema import Schema
 from thalweg._writing.begin import Beginning
 from thalweg._writing.producer import Producer, Producers
 from thalweg._writing.reports import RunReport, report_of
-from thalweg._writing.work_unit import Key, WorkUnit, begin, stored_key
+from thalweg._writing.work_unit import Key, UnitTables, WorkUnit, begin, stored_key
 
 
 class Communicator(Protocol):
@@ -41,6 +41,7 @@ class Shared:
         self.schema = Schema.from_json(core.schema)
         self.path = core.path
         self._producers = Producers(self.schema)
+        self._unit_tables = UnitTables(self.schema)
         # The others wait for this rank when they close. MPI is finalised only behind what is registered here.
         atexit.register(self._end_with_the_program)
 
@@ -53,7 +54,7 @@ class Shared:
 
     def work_unit(self, key: Key, summary: bytes | str = b"") -> WorkUnit:
         """Begins a work unit, as `Writer.work_unit` does. A key belongs to its machine, unless machines share keys."""
-        return begin(self._core.work_units(), self.schema, key, summary)
+        return begin(self._core.work_units(), self._unit_tables, key, summary)
 
     def take_keys(self, key: Key) -> bool:
         """Takes keys for this machine, as `Writer.take_keys` does."""

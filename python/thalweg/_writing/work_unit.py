@@ -15,18 +15,39 @@ Key: TypeAlias = "int | bytes | str"
 _INTEGERS = range(-(2**63), 2**63)
 
 
+class UnitTables:
+    """The tables of a run as its work units need them."""
+
+    __slots__ = ("exact", "schema")
+
+    def __init__(self, schema: Schema) -> None:
+        self.schema = schema
+        self.exact: dict[str, _core.ExactRows] = {}
+        """What takes rows without a conversion, by table; made when a table is used first."""
+
+
 class UnitTable:
     """Appends rows to one table for an open work unit."""
 
-    __slots__ = ("_core", "_schema")
+    __slots__ = ("_core", "_schema", "_tables")
 
-    def __init__(self, core: _core.WorkUnit, schema: TableSchema) -> None:
+    def __init__(self, core: _core.WorkUnit, tables: UnitTables, name: str) -> None:
         self._core = core
-        self._schema = schema
+        self._tables = tables
+        self._schema = tables.schema[name]
 
     def append(self, rows: Any = None, /, **fields: Any) -> None:
         """Appends one or more rows, as `Producer.append` does. They count when the unit is committed."""
-        self._core.append(self._schema.name, *columns_of(self._schema, rows, fields))
+        if (rows is not None and fields) or not self._took_exact(fields if rows is None else rows):
+            self._core.append(self._schema.name, *columns_of(self._schema, rows, fields))
+
+    def _took_exact(self, values: Any) -> bool:
+        """Returns whether the core took the rows, which it does if no value needs a conversion."""
+        name = self._schema.name
+        exact = self._tables.exact.get(name)
+        if exact is None:
+            exact = self._tables.exact[name] = self._core.exact_rows(name)
+        return self._core.append_exact(name, exact, values)
 
     def append_columns(self, rows: int, columns: Sequence[Array]) -> None:
         """Appends rows as flat columns, as `Producer.append_columns` does."""
@@ -54,18 +75,18 @@ class WorkUnit:
     twice therefore counts once. A unit whose process dies before it is committed does not count.
     """
 
-    __slots__ = ("_core", "_schema", "committed", "key")
+    __slots__ = ("_core", "_tables", "committed", "key")
 
-    def __init__(self, core: _core.WorkUnit, schema: Schema, key: Key) -> None:
+    def __init__(self, core: _core.WorkUnit, tables: UnitTables, key: Key) -> None:
         self._core = core
-        self._schema = schema
+        self._tables = tables
         self.key = key
         self.committed: bool | None = None
         """None while it is open, True if it counts, False if it was dropped or its key was committed before."""
 
     def __getitem__(self, table: str) -> UnitTable:
         """Returns the table for appending. Raises UnknownNameError if there is no such table."""
-        return UnitTable(self._core, self._schema[table])
+        return UnitTable(self._core, self._tables, table)
 
     def commit(self) -> bool:
         """Commits the unit, so that its rows count. Returns False if its key was committed before; its rows are
@@ -134,11 +155,11 @@ class WorkGroup:
     its process dies before, the whole group must be done again.
     """
 
-    __slots__ = ("_core", "_open", "_schema", "committed", "keys", "number")
+    __slots__ = ("_core", "_open", "_tables", "committed", "keys", "number")
 
-    def __init__(self, core: _core.WorkUnit, schema: Schema, number: int, keys: range) -> None:
+    def __init__(self, core: _core.WorkUnit, tables: UnitTables, number: int, keys: range) -> None:
         self._core = core
-        self._schema = schema
+        self._tables = tables
         self._open: UnitOfGroup | None = None
         self.number = number
         self.keys = keys
@@ -174,7 +195,7 @@ class WorkGroup:
         """Returns a table for one of its units. Raises UsageError if that unit has ended."""
         if self._open is not unit:
             raise UsageError(f"unit {unit.key} of group {self.number} takes no more rows (it has ended)")
-        return UnitTable(self._core, self._schema[table])
+        return UnitTable(self._core, self._tables, table)
 
     def leave(self, unit: UnitOfGroup) -> None:
         """Ends one of its units."""
@@ -195,13 +216,13 @@ class WorkGroup:
         return f"<WorkGroup {self.number}, keys {self._between}, {state}>"
 
 
-def begin_group(units: _core.WorkUnits, schema: Schema, number: int) -> WorkGroup:
+def begin_group(units: _core.WorkUnits, tables: UnitTables, number: int) -> WorkGroup:
     """Begins a work group. Raises UsageError if the number is not an integer, or if its keys have more than 64 bits."""
     count = units.keys_per_group
     first = group_number(number) * count
     if first not in _INTEGERS or first + count - 1 not in _INTEGERS:
         raise UsageError(f"there is no work group {number} (its keys have more than 64 bits): give a smaller number")
-    return WorkGroup(units.begin_group(number), schema, number, range(first, first + count))
+    return WorkGroup(units.begin_group(number), tables, number, range(first, first + count))
 
 
 def group_number(number: object) -> int:
@@ -219,9 +240,9 @@ def _bytes_of(summary: bytes | str) -> bytes:
     raise UsageError(f"the summary of a work unit cannot be {summary!r}: give bytes or a string")
 
 
-def begin(units: _core.WorkUnits, schema: Schema, key: Key, summary: bytes | str) -> WorkUnit:
+def begin(units: _core.WorkUnits, tables: UnitTables, key: Key, summary: bytes | str) -> WorkUnit:
     """Begins a work unit. Raises UsageError if the key or the summary is wrong."""
-    return WorkUnit(units.begin(stored_key(key), _bytes_of(summary)), schema, key)
+    return WorkUnit(units.begin(stored_key(key), _bytes_of(summary)), tables, key)
 
 
 def encoded(text: str, what: str) -> bytes:

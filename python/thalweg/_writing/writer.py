@@ -19,7 +19,16 @@ from thalweg._schema.schema import Schema
 from thalweg._schema.tuning import in_effect
 from thalweg._writing.producer import Producer, Producers
 from thalweg._writing.reports import RunReport, Status, report_of, status_of
-from thalweg._writing.work_unit import Key, WorkGroup, WorkUnit, begin, begin_group, group_number, stored_key
+from thalweg._writing.work_unit import (
+    Key,
+    UnitTables,
+    WorkGroup,
+    WorkUnit,
+    begin,
+    begin_group,
+    group_number,
+    stored_key,
+)
 
 
 class Writer:
@@ -35,6 +44,7 @@ class Writer:
         self._metadata = dict(metadata)
         self.schema = Schema.from_json(core.schema)
         self._producers = Producers(self.schema)
+        self._unit_tables = UnitTables(self.schema)
         self._pid = os.getpid()
         self._failures: list[SystemError] = []  # errors of `close`
         self._forgotten = weakref.finalize(self, _abandon_forgotten, core, self._producers, self._pid, self._failures)
@@ -86,7 +96,7 @@ class Writer:
         Each thread has at most one open unit. Raises UsageError if the key or the summary is wrong, or if the run is
         closed.
         """
-        return begin(self._open_units(), self.schema, key, summary)
+        return begin(self._open_units(), self._unit_tables, key, summary)
 
     def work_group(self, number: int) -> WorkGroup:
         """Begins a group of work units with consecutive keys that are committed together, in a run ordered by key.
@@ -94,7 +104,7 @@ class Writer:
         Group n has the keys from n * keys_per_group on: `for key in group.keys: with group.work_unit(key) as unit:` ...
         Raises UsageError if the number is wrong, or if the run is not ordered or is closed.
         """
-        return begin_group(self._open_units(), self.schema, number)
+        return begin_group(self._open_units(), self._unit_tables, number)
 
     def is_group_committed(self, number: int) -> bool:
         """Returns whether a group is committed."""

@@ -106,6 +106,11 @@ def node_sentence(node: NodeReport) -> str:
 def storage_of(reader: _core.Reader, run: Run, name: str) -> dict[str, Storage]:
     """Returns the storage of each column by its path; a list is counted with its content. h5py knows no pages."""
     table = run[name]
+    if table.by_uproot:
+        return {
+            path: Storage("uproot", 0, branch.num_baskets, branch.uncompressed_bytes, branch.compressed_bytes)
+            for path, branch in table.by_uproot.items()
+        }
     shown: dict[str, Storage] = {}
     for path, column in table.by_h5py.items():
         whole = Storage("h5py", column.chunk_rows, 0, column.raw_bytes, column.stored_bytes)

@@ -7,7 +7,7 @@ from thalweg import _core
 from thalweg._base.quantities import as_bytes
 from thalweg._files.open import external_folders
 from thalweg._files.verification import Verification
-from thalweg._files.verify import verified_by_h5py
+from thalweg._files.verify import verified_by_others
 from thalweg.cli._output import (
     AllowMissingOption,
     ExternalOption,
@@ -33,7 +33,7 @@ def verify(
     """Check every stored byte against its checksum, and the index of the file against the page map.
 
     Each fault is named with its table, column and offset. The exit code is 1 if there are faults, or if parts of a
-    file of another program cannot be read; these parts are named, too. Columns that only h5py can read are read in a
+    file of another program cannot be read; these parts are named, too. What only h5py or uproot can read is read in a
     separate process.
     """
     found = _with_progress(file, external_folders(external or ()))
@@ -50,7 +50,7 @@ def _with_progress(file: str, external: tuple[str, ...]) -> Verification:
     with Progress(*columns, console=people(), transient=True, disable=not people().is_terminal) as progress:
         task = progress.add_task("", total=1.0)
         found = _core.verify(file, 0, lambda share: progress.update(task, completed=share))
-    return verified_by_h5py(Verification.of(found, path=file), external)
+    return verified_by_others(Verification.of(found, path=file), external)
 
 
 def sentences(found: Verification) -> list[str]:
@@ -63,6 +63,8 @@ def sentences(found: Verification) -> list[str]:
         lines.append(f"{found.pages_without_checksum:,} pages have no checksum: they were decoded, but not compared.")
     if found.read_by_h5py:
         lines.append(f"h5py read every value of: {'; '.join(found.read_by_h5py)}.")
+    if found.read_by_uproot:
+        lines.append(f"uproot read every value of: {'; '.join(found.read_by_uproot)}.")
     if found.read_without_checksum:
         lines.append(f"These have no checksum, so only that they can be read is known: "
                      f"{'; '.join(found.read_without_checksum)}.")  # fmt: skip

@@ -76,12 +76,12 @@ void Producer::start(std::shared_ptr<OpenRun> run) {
     slot.state = SlotState::active;
 }
 
-// If all slots are taken, some may belong to producers that have ended: the committer will free those.
+// Some slots may belong to producers that have ended: the committer will free those, and their memory is used again.
 std::size_t Producer::take_slot(OpenRun& run) const {
     auto& ledger = *run.ledger;
     Backoff backoff;
     while (true) {
-        if (auto const slot = ledger.take_slot(table_)) return *slot;
+        if (auto const slot = ledger.take_slot(table_, run.options.staging.memory_bytes)) return *slot;
         bool one_will_be_free = false;
         for (std::size_t i = 0; i < ledger.slots() && !one_will_be_free; ++i) {
             auto const& slot = ledger.slot(i);

@@ -37,9 +37,10 @@ format::Format const& format_of(storage::Storage const& file) {
     if (begin == kRoot) return format::rntuple::rntuple_format();
     if (format::hdf5::files::is_hdf5(file)) return format::hdf5::files::hdf5_format();
     if (auto const* format = format_of_name(file.path())) return *format;
-    base::fail_usage({fmt::format("'{}' is of no known format", file.path()),
-                      "neither an HDF5 file nor a ROOT file begins like it; `thalweg record --source replay` takes "
-                      "CoMPASS files (.BIN)"});
+    base::fail_usage(
+        {fmt::format("'{}' is of no known format", file.path()),
+         "neither an HDF5 file nor a ROOT file, which has RNTuples or TTrees, begins like it; `thalweg record "
+         "--source replay` takes CoMPASS files (.BIN)"});
 }
 
 } // namespace thalweg::dataset

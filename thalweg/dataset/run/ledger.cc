@@ -9,6 +9,7 @@
 #include "thalweg/base/checksum.h"
 #include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
+#include "thalweg/base/units.h"
 #include "thalweg/dataset/run/backoff.h"
 #include "thalweg/dataset/run/run_memory.h"
 #include "thalweg/trace/activity.h"
@@ -17,9 +18,10 @@ namespace thalweg::dataset {
 namespace {
 
 constexpr char kLedgerMagic[8] = {'T', 'H', 'L', 'E', 'D', 'G', 'E', 'R'};
-constexpr std::uint32_t kLedgerVersion = 13;
+constexpr std::uint32_t kLedgerVersion = 14;
 constexpr std::uint32_t kSlots = 4096;
-constexpr std::uint64_t kSilenceNs = 400'000'000; // after this, ask whether the committer is alive
+constexpr std::uint64_t kMostLeftAddresses = 2 * base::kGiB; // of stagings without a producer
+constexpr std::uint64_t kSilenceNs = 400'000'000;            // after this, ask whether the committer is alive
 
 template <std::size_t N> void copy_text(char (&to)[N], std::string const& text) {
     std::strncpy(to, text.c_str(), N - 1);
@@ -129,7 +131,22 @@ std::unique_ptr<Ledger> Ledger::attach(std::string const& name) {
     return ledger;
 }
 
-std::optional<std::size_t> Ledger::take_slot(std::size_t table) {
+bool Ledger::is_left(std::size_t index) const {
+    auto const& slot = slots_[index];
+    return slot.staging_bytes > 0 && (slot.taker == 0 || slot.state >= SlotState::finished);
+}
+
+bool Ledger::is_much_left(std::uint64_t most_left_bytes) const {
+    std::uint64_t bytes = 0, addresses = 0;
+    for (std::size_t i = 0; i < slots_used(); ++i) {
+        if (!is_left(i)) continue;
+        bytes += slots_[i].staging_kept_bytes;
+        addresses += slots_[i].staging_bytes;
+    }
+    return bytes > most_left_bytes || addresses > kMostLeftAddresses;
+}
+
+std::optional<std::size_t> Ledger::take_slot(std::size_t table, std::uint64_t most_left_bytes) {
     auto const self = base::this_process();
     auto const take = [&](std::size_t index) {
         auto& slot = slots_[index];
@@ -149,10 +166,11 @@ std::optional<std::size_t> Ledger::take_slot(std::size_t table) {
         if (slots_[i].taker == 0 && slots_[i].staging_bytes > 0 && slots_[i].staging_table == table && take(i))
             return i;
     }
-    for (std::size_t i = used; i < slots(); ++i) {
+    bool const makes_more = !is_much_left(most_left_bytes);
+    for (std::size_t i = used; makes_more && i < slots(); ++i) {
         if (take(i)) return i;
     }
-    for (std::size_t i = 0; i < slots(); ++i) { // with the memory of another table, which is made anew
+    for (std::size_t i = 0; i < used; ++i) { // with the memory of another table, which is made anew
         if (take(i)) return i;
     }
     return std::nullopt;
@@ -205,6 +223,14 @@ void Ledger::keep_mapped(std::size_t slot, std::shared_ptr<base::SharedMemory> m
     mapped_[slot] = {slots_[slot].staging_generation, std::move(memory)};
 }
 
+// Other processes may have made the memory of these slots anew, so that only this process holds what was there before.
+void Ledger::drop_stale_mappings() {
+    base::Lock const lock(mapped_mutex_);
+    std::erase_if(mapped_, [&](auto const& each) THALWEG_REQUIRES(mapped_mutex_) {
+        return each.second.generation != slots_[each.first].staging_generation;
+    });
+}
+
 std::shared_ptr<base::SharedMemory> Ledger::make_staging(std::size_t index, base::MemorySize const& size) {
     auto& slot = slots_[index];
     if (slot.staging_bytes == size.bytes && slot.staging_table == slot.table) {
@@ -219,7 +245,9 @@ std::shared_ptr<base::SharedMemory> Ledger::make_staging(std::size_t index, base
     if (is_shared()) ++(is_in_folder(memory->name()) ? head().folder_segments : head().shm_segments);
     ++slot.staging_generation;
     slot.staging_table = slot.table;
+    slot.staging_kept_bytes = size.allocated_bytes;
     slot.staging_bytes = size.bytes;
+    drop_stale_mappings();
     keep_mapped(index, memory);
     return memory;
 }

@@ -38,6 +38,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -71,8 +72,9 @@ struct Slot {
     // Counts the stagings that were made for this slot: a process that has mapped one knows whether it is the present
     // one.
     std::atomic<std::uint32_t> staging_generation;
-    std::uint32_t staging_table;
-    std::uint64_t staging_bytes; // 0: it has none
+    std::atomic<std::uint32_t> staging_table;
+    std::atomic<std::uint64_t> staging_bytes;      // of addresses; 0: it has none
+    std::atomic<std::uint64_t> staging_kept_bytes; // of memory, which it keeps when its producer has ended
     base::ProcessId producer;
 };
 
@@ -117,6 +119,8 @@ static_assert(std::atomic<std::uint64_t>::is_always_lock_free && std::atomic<Slo
 
 class Ledger {
   public:
+    static constexpr auto kNoLimit = std::numeric_limits<std::uint64_t>::max();
+
     // Creates a ledger. `shared`: reachable from other processes by its name, in /dev/shm or in the folder that
     // `fallback` names.
     // `series`: of the files that this one continues; its memory goes to the same folder as theirs.
@@ -139,8 +143,10 @@ class Ledger {
     std::string memory_place() const;
 
     // Returns a free slot, now `attaching` and owned by this process, for a producer with a new number. Prefers slots
-    // with a staging of the same table. Returns nothing if all slots have producers at present.
-    std::optional<std::size_t> take_slot(std::size_t table);
+    // with a staging of the same table, and then slots without one, as long as the stagings that ended producers have
+    // left take no more than `most_left_bytes`. Returns nothing if all slots have producers at present, or if so much
+    // is left by producers whose slots the committer has yet to free.
+    std::optional<std::size_t> take_slot(std::size_t table, std::uint64_t most_left_bytes = kNoLimit);
     // The committer's: the slot may be taken again, with the staging that it has.
     void free_slot(std::size_t slot);
     std::size_t slots_used() const { return std::min<std::size_t>(head().slots_used.load(), slots()); }
@@ -197,6 +203,8 @@ class Ledger {
   private:
     Ledger() = default;
     std::string staging_name(std::size_t slot) const; // in /dev/shm
+    bool is_left(std::size_t slot) const;             // its producer has ended, and its staging is still there
+    bool is_much_left(std::uint64_t most_left_bytes) const;
 
     base::SharedMemory memory_;
     Slot* slots_ = nullptr;
@@ -206,6 +214,7 @@ class Ledger {
     };
     std::shared_ptr<base::SharedMemory> mapped(std::size_t slot);
     void keep_mapped(std::size_t slot, std::shared_ptr<base::SharedMemory> memory);
+    void drop_stale_mappings();
 
     base::Mutex units_mutex_;
     std::shared_ptr<UnitTable> units_ THALWEG_GUARDED_BY(units_mutex_);

@@ -139,6 +139,43 @@ TEST(Ledger, ASlotWithMemoryOfTheSameTableIsTakenFirst) {
     EXPECT_EQ(ledger->take_slot(1), 2u) << "that of table 0 is left to its producers while there are other slots";
 }
 
+TEST(Ledger, ManyTablesLeaveNoMoreMemoryThanTheLimit) {
+    constexpr std::uint64_t kKeptBytes = 1 << 16, kMostLeftBytes = 4 * kKeptBytes;
+    auto const ledger = Ledger::create(new_run_id(), "run.h5", false, 0);
+    for (std::size_t table = 0; table < 100; ++table) {
+        auto const slot = ledger->take_slot(table, kMostLeftBytes);
+        ASSERT_TRUE(slot);
+        ledger->make_staging(*slot, {1 << 20, kKeptBytes});
+        ledger->slot(*slot).state = SlotState::settled;
+        ledger->free_slot(*slot);
+    }
+    EXPECT_EQ(ledger->slots_used(), 5u);
+}
+
+TEST(Ledger, ManyTablesLeaveNoMoreAddressesThanTheirLimit) {
+    auto const ledger = Ledger::create(new_run_id(), "run.h5", false, 0);
+    for (std::size_t table = 0; table < 10; ++table) {
+        auto const slot = ledger->take_slot(table);
+        ASSERT_TRUE(slot);
+        ledger->make_staging(*slot, {1 << 30, 1 << 12});
+        ledger->slot(*slot).state = SlotState::settled;
+        ledger->free_slot(*slot);
+    }
+    EXPECT_EQ(ledger->slots_used(), 3u);
+}
+
+TEST(Ledger, NoSlotIsTakenWhileEndedProducersHaveTooMuch) {
+    auto const ledger = Ledger::create(new_run_id(), "run.h5", false, 0);
+    auto const slot = ledger->take_slot(0);
+    ledger->make_staging(*slot, {1 << 20, 1 << 16});
+    EXPECT_EQ(ledger->take_slot(1, 1), 1u) << "a producer that lives has left nothing";
+    ledger->slot(*slot).state = SlotState::finished;
+    EXPECT_FALSE(ledger->take_slot(2, 1)) << "the committer has yet to free the slot";
+    ledger->slot(*slot).state = SlotState::settled;
+    ledger->free_slot(*slot);
+    EXPECT_EQ(ledger->take_slot(2, 1), slot);
+}
+
 TEST(Ledger, SlotsOfDeadProcessesAreOrphans) {
     SharedLedger const shared;
     auto& ledger = *shared.ledger;

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -38,5 +39,7 @@ std::array<std::byte, kAnchorBytes> to_bytes(Anchor const& anchor);
 Anchor parse_anchor(std::span<std::byte const> bytes, std::string const& what);
 // Returns "version 0.2.0.0", or as much as an anchor from before the first release tells.
 std::string old_anchor_version(std::span<std::byte const> bytes);
+// Returns "version 0.3.0.0" if a sound anchor is of a version of the format that is not 1.*, and nothing otherwise.
+std::optional<std::string> other_version(std::span<std::byte const> bytes);
 
 } // namespace thalweg::format::rntuple

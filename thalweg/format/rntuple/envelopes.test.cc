@@ -207,5 +207,25 @@ TEST(Envelopes, EveryDamagedAnchorIsRefused) {
     }
 }
 
+TEST(Envelopes, AnchorsOfOtherVersionsAreToldFromDamagedOnes) {
+    Anchor anchor;
+    EXPECT_EQ(other_version(to_bytes(anchor)), std::nullopt);
+    anchor.version_epoch = 0;
+    anchor.version_major = 3;
+    EXPECT_EQ(other_version(to_bytes(anchor)), "version 0.3.0.1");
+    anchor.version_epoch = 2;
+    EXPECT_EQ(other_version(to_bytes(anchor)), "version 2.3.0.1");
+    auto const sound = to_bytes(Anchor{});
+    for (std::size_t byte = 6; byte < sound.size(); ++byte) {
+        auto damaged = sound;
+        damaged[byte] ^= std::byte{1};
+        EXPECT_EQ(other_version(damaged), std::nullopt) << byte;
+    }
+    auto old = sound;
+    old[5] = std::byte{1};
+    EXPECT_EQ(other_version(old), "a version before 1.0 (class version 1)");
+    EXPECT_EQ(other_version(std::span(sound).first(10)), std::nullopt);
+}
+
 } // namespace
 } // namespace thalweg::format::rntuple

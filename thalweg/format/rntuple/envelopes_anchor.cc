@@ -56,6 +56,20 @@ std::string old_anchor_version(std::span<std::byte const> bytes) {
     return fmt::format("version {}", fmt::join(version, "."));
 }
 
+std::optional<std::string> other_version(std::span<std::byte const> bytes) {
+    if (bytes.size() < kAnchorBytes) return std::nullopt;
+    BigTaker from(bytes, "an anchor");
+    from.skip(sizeof(std::uint32_t));
+    if (auto const class_version = from.take<std::uint16_t>(); class_version < kClassVersion)
+        return fmt::format("a version before 1.0 (class version {})", class_version);
+    std::array<std::uint16_t, 4> version{};
+    for (auto& part : version) part = from.take<std::uint16_t>();
+    auto const members = bytes.subspan(kHeadBytes, bytes.size() - kHeadBytes - kChecksumBytes);
+    auto const checksum = take_number<std::endian::big, std::uint64_t>(bytes.last(kChecksumBytes).data());
+    if (version[0] == 1 || base::xxh3(members) != checksum) return std::nullopt; // ours, or damaged
+    return fmt::format("version {}", fmt::join(version, "."));
+}
+
 // Later versions may append members: the byte count tells where the checksum lies.
 Anchor parse_anchor(std::span<std::byte const> bytes, std::string const& what) {
     BigTaker from(bytes, what);

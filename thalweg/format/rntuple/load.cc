@@ -14,7 +14,7 @@ constexpr char const* kWhyNoTree =
     "it is a TTree, which tw.open and `thalweg convert` read where uproot is installed: pip install thalweg[uproot]";
 
 void leave_out(model::RunMap& map, NTupleFile const& file) {
-    map.left_out.insert(map.left_out.end(), file.old.begin(), file.old.end());
+    map.left_out.insert(map.left_out.end(), file.others_versions.begin(), file.others_versions.end());
     map.left_out.insert(map.left_out.end(), file.others.begin(), file.others.end());
     for (auto const& tree : file.trees) map.left_out.push_back({tree, kWhyNoTree, model::LeftOut::Reason::tree});
 }
@@ -53,17 +53,6 @@ model::RunMap load_foreign(NTupleFile const& file) {
     return map;
 }
 
-[[noreturn]] void fail_without_ntuple(std::string const& path, NTupleFile const& file) {
-    auto const& trees = file.trees;
-    if (!file.old.empty()) base::fail_data({path + " cannot be read", file.old.front().str()});
-    if (trees.empty()) base::fail_data({path + " cannot be read", "there is no RNTuple in it"});
-    base::fail_data(
-        {path + " cannot be read here",
-         fmt::format("there is no RNTuple in it; it has {} TTree{}, of which the first is '{}'", trees.size(),
-                     trees.size() == 1 ? "" : "s", trees[0]),
-         "tw.open and `thalweg convert` read TTrees where uproot is installed: pip install thalweg[uproot]"});
-}
-
 } // namespace
 
 model::RunMap RNTupleFormat::load(storage::Storage const& file) const {
@@ -79,9 +68,10 @@ model::RunMap RNTupleFormat::load(storage::Storage const& file) const {
         }
         return map;
     }
-    if (ntuples.ntuples.empty()) fail_without_ntuple(file.path(), ntuples);
     auto map = load_foreign(ntuples);
     leave_out(map, ntuples);
+    if (map.tables.empty() && map.left_out.empty())
+        base::fail_data({file.path() + " cannot be read", "there is no RNTuple in it"});
     return map;
 }
 

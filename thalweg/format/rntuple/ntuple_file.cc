@@ -39,12 +39,16 @@ std::vector<std::byte> read_envelope(storage::Storage const& file, EnvelopeLink 
     return envelope;
 }
 
+std::string why_not(std::string const& version) {
+    return fmt::format("it is an RNTuple of {}, and only 1.* is read: write it again with ROOT 6.34 or later", version);
+}
+
 class NTupleReader {
   public:
     NTupleReader(storage::Storage const& file, std::string const& path) : file_(file), path_(path) {}
 
-    StoredNTuple read(Key const& key) {
-        auto const anchor = parse_anchor(read_object(file_, key), what("anchor", key.offset + key.key_bytes));
+    StoredNTuple read(Key const& key, std::span<std::byte const> anchor_bytes) {
+        auto const anchor = parse_anchor(anchor_bytes, what("anchor", key.offset + key.key_bytes));
         EnvelopeLink const header_link{anchor.header_bytes, {anchor.header_offset, anchor.header_stored_bytes}};
         EnvelopeLink const footer_link{anchor.footer_bytes, {anchor.footer_offset, anchor.footer_stored_bytes}};
         auto const header = read_envelope(file_, header_link, what("header", anchor.header_offset));
@@ -95,12 +99,13 @@ NTupleFile read_ntuples(storage::Storage const& file) {
     for (auto const& key : read_keys(file)) {
         bool const is_text = key.class_name == "TObjString";
         if (key.class_name == kAnchorClass) {
-            result.ntuples.push_back(NTupleReader(file, key.path).read(key));
+            auto const anchor = read_object(file, key);
+            if (auto const version = other_version(anchor))
+                result.others_versions.push_back({key.path, why_not(*version)});
+            else
+                result.ntuples.push_back(NTupleReader(file, key.path).read(key, anchor));
         } else if (key.class_name == kOldAnchorClass) {
-            auto const version = old_anchor_version(read_object(file, key));
-            result.old.push_back({key.path, fmt::format("it is an RNTuple of {}, which its first release, 1.0.0.0, "
-                                                        "replaced: write it again with ROOT 6.34 or later",
-                                                        version)});
+            result.others_versions.push_back({key.path, why_not(old_anchor_version(read_object(file, key)))});
         } else if (std::ranges::find(kTreeClasses, key.class_name) != kTreeClasses.end()) {
             result.trees.push_back(key.path);
         } else if (is_text && key.path == kTextName) {

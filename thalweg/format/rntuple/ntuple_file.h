@@ -27,11 +27,11 @@ SchemaDescription whole_schema(StoredNTuple const& ntuple);
 
 struct NTupleFile {
     std::vector<StoredNTuple> ntuples;
-    std::vector<model::LeftOut> old;    // RNTuples of versions before the first release, which are not read
-    std::vector<std::string> trees;     // the paths of its TTrees, which are not read here
-    std::optional<RunText> text;        // of a file that Thalweg wrote
-    std::string merged_from;            // of a file that Thalweg merged from others': what it tells of them
-    std::vector<model::LeftOut> others; // all other objects, such as histograms
+    std::vector<model::LeftOut> others_versions; // RNTuples of versions that are not read
+    std::vector<std::string> trees;              // the paths of its TTrees, which are not read here
+    std::optional<RunText> text;                 // of a file that Thalweg wrote
+    std::string merged_from;                     // of a file that Thalweg merged from others': what it tells of them
+    std::vector<model::LeftOut> others;          // all other objects, such as histograms
 };
 
 // Throws base::DataError that names the part of the file and the reason.
