@@ -17,7 +17,7 @@ def equal(mine: Any, theirs: Any) -> bool:
             name in mine and equal(mine.members[name], theirs[name]) for name in theirs.dtype.names
         )
     if isinstance(mine, tw.Ragged):
-        if mine.shape != theirs.shape:
+        if mine.shape != theirs.shape or not all(hasattr(each, "__len__") for each in theirs.reshape(-1)):
             return False
         rows, flat = mine.packed(), theirs.reshape(-1)
         ends = rows.offsets

@@ -17,6 +17,7 @@ from thalweg._base.errors import DataError, UsageError
 from thalweg._base.file_state import FileState
 from thalweg._base.paths import Path
 from thalweg._derive.clusters import page_ends
+from thalweg._derive.large_summaries import TABLE
 from thalweg._derive.opened import OpenInput, OpenInputs, opened_input
 from thalweg._files.open import open  # noqa: A004
 from thalweg._reading.origin import Origin
@@ -196,12 +197,13 @@ def _table_of(run: Run, path: str, name: str | None) -> str:
             f"{path} is not complete (it is being written, or its writers have ended): close it, or complete it with "
             "`thalweg recover`"
         )
-    if name is None and len(run) > 1:
-        tables = ", ".join(list(run)[:8])
-        raise UsageError(f"{path} has several tables ({tables}): give one, for example '{path}:{next(iter(run))}'")
+    tables = [each for each in run if each != TABLE]
+    if name is None and len(tables) > 1:
+        some = ", ".join(tables[:8])
+        raise UsageError(f"{path} has several tables ({some}): give one, for example '{path}:{tables[0]}'")
     if name is not None and name not in run:
         raise UsageError(f"{path} has no table '{name}'; its tables are {', '.join(list(run)[:8])}")
-    return name or next(iter(run))
+    return name or tables[0]
 
 
 def _described(path: str, each: OpenInput, origin: Origin) -> InputFile:

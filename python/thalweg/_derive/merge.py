@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from thalweg._base.errors import Error, UsageError
 from thalweg._base.given import path_of
 from thalweg._base.paths import Path
+from thalweg._derive.large_summaries import summary_of
 from thalweg._derive.outputs import OPTIONS, RESULT
 from thalweg._derive.ranges import as_text
 from thalweg._derive.summaries import Summary
@@ -95,7 +96,7 @@ def _added_results(runs: dict[str, Run]) -> dict[str, str]:
         of_file = Summary(cuts=dict.fromkeys(result.get("cuts", {}), 0))
         units = sorted(run.units, key=lambda unit: int(unit.key)) if _MERGED not in run.metadata else run.units
         for unit in units:
-            _add(of_file, unit.summary, f"{path}, range {int(unit.key)}")
+            _add(of_file, summary_of(run, unit), f"{path}, range {int(unit.key)}")
         is_sum = as_text(of_file.to_json()) == as_text({name: result.get(name) for name in of_file.to_json()})
         if result and _MERGED not in run.metadata and not is_sum:
             raise UsageError(

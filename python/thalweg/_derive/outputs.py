@@ -12,6 +12,7 @@ from thalweg import _core
 from thalweg._base.errors import Error, UsageError
 from thalweg._derive.function_identity import PYTHON
 from thalweg._derive.inputs import Inputs
+from thalweg._derive.large_summaries import PART, TABLE, summary_of, table_of_summaries
 from thalweg._derive.ranges import RangePlan, as_text
 from thalweg._derive.session import Job
 from thalweg._files.open import open  # noqa: A004
@@ -90,7 +91,9 @@ def create_output(
     job: Job, index: int, plan: RangePlan, fields: Sequence[tuple[str, Type]], force: bool, machines: Machines
 ) -> Output:
     derivation = job.train[index]
-    schema = Schema((TableSchema(job.tables[index], tuple(fields), job.inputs.description, job.inputs.attrs),))
+    own = tuple(field for field in fields if field != (TABLE, PART))
+    table = TableSchema(job.tables[index], own, job.inputs.description, job.inputs.attrs)
+    schema = Schema((table,) if len(own) == len(fields) else (table, table_of_summaries()))
     metadata = {PLAN: plan_text(plan, job.inputs), OPTIONS: as_text(creation_options_of(job, index))}
     writer = create(
         derivation.path,
@@ -136,7 +139,8 @@ def resume_output(job: Job, index: int, trusts: bool) -> tuple[Output, list[str]
         recover(path)  # the job was killed between completing the file and removing the journal; this removes it
     writer = create(path, resume=True) if run.is_open else None
     try:
-        committed = {int(unit.key): unit.summary for unit in open(path).units}
+        now = open(path)
+        committed = {int(unit.key): summary_of(now, unit) for unit in now.units}
         if writer is not None and (missing := set(writer.committed_keys()) - committed.keys()):
             raise Error(f"{path}: {len(missing)} ranges are committed and cannot be read")
     except BaseException:

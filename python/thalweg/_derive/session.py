@@ -17,10 +17,11 @@ from thalweg._derive.derivation import Derivation
 from thalweg._derive.function_identity import Identity
 from thalweg._derive.inputs import Inputs
 from thalweg._derive.kept import Kept, kept_columns
+from thalweg._derive.large_summaries import LARGE_BYTES, PART, TABLE, append_large, in_unit
 from thalweg._derive.lazy import LazyForm, LazyRows
 from thalweg._derive.opened import OpenInput
 from thalweg._derive.ranges import Range
-from thalweg._derive.summaries import Summary
+from thalweg._derive.summaries import MOST_BYTES, Summary
 from thalweg._derive.types import UnknownTypeError, type_of_values
 from thalweg._derive.unit import EventLoop, EventRange, OutputRows, looped
 from thalweg._schema.schema import TableSchema
@@ -92,7 +93,17 @@ class WorkerSession:
 
     def describe(self, ranges: Sequence[Range]) -> list[tuple[tuple[str, Type], ...]]:
         """Returns the fields of each output, found from the first events. Raises what the functions raise."""
-        return [self._fields_of(index, ranges) for index in range(len(self._job.train))]
+        found = []
+        for index in range(len(self._job.train)):
+            fields = self._fields_of(index, ranges)
+            found.append((*fields, (TABLE, PART)) if self._is_summary_large(index, ranges) else fields)
+        return found
+
+    def _is_summary_large(self, index: int, ranges: Sequence[Range]) -> bool:
+        """Returns whether the summary of the first events is so large that those of ranges need a table."""
+        if self._job.train[index].summary is None or not ranges:
+            return False
+        return len(self._summary_of(index, *self._samples(ranges)[0]).plain()) > LARGE_BYTES
 
     def open(self, handles: Sequence[str | None]) -> None:
         """Attaches to the outputs; the handle of a complete output is None."""
@@ -111,14 +122,17 @@ class WorkerSession:
                 announce(("began", each.number))
                 begin = time.monotonic()
                 for out, result in self._results(each, task.outputs):
-                    summary = self._encoded(out, each, result.summary)
+                    text = self._encoded(out, each, result.summary)
+                    summary = in_unit(text)
                     if task.in_order:
                         with groups[out].work_unit(each.number, summary) as part:
                             self._append(part, out, each.file, result)
+                            append_large(part, text)
                     else:
                         units.append(stack.enter_context(self._attached[out].work_unit(each.number, summary)))
                         self._append(units[-1], out, each.file, result)
-                    summaries.append(("committing", out, each.number, summary))
+                        append_large(units[-1], text)
+                    summaries.append(("committing", out, each.number, text))
                 times.append(time.monotonic() - begin)
             for message in summaries:
                 announce(message)
@@ -156,19 +170,25 @@ class WorkerSession:
                 self._first_sums[out] = self._sum_of_first_events(out)
             both = Summary.decoded(self._first_sums[out])
             try:
-                both.add(Summary.decoded(summary.encoded(what)))  # adding may change objects
+                both.add(Summary.decoded(summary.encoded()))  # adding may change objects
             except Exception as error:
                 raise UsageError(f"{what}: the {error}") from error
-        return summary.encoded(what)
+        text = summary.encoded()
+        if len(text) > MOST_BYTES and TABLE not in self._attached[out].schema:
+            raise UsageError(
+                f"{what}: the summary takes {len(text):,} bytes, and at most {MOST_BYTES:,} have room in this output "
+                "(that of the first events was small): give all bins or categories from the first events on"
+            )
+        return text
 
     def _sum_of_first_events(self, out: int) -> bytes:
         """Returns the summary of the first events, so that all workers compare theirs with the same one."""
         file = next((number for number, each in enumerate(self._job.inputs.files) if each.rows), 0)
         rows = min(self._job.inputs.files[file].rows, _SAMPLE_ROWS)
-        derivation = self._job.train[out]
-        return derived(derivation, self._job.kept[out], self._source(file, 0, rows)).summary.encoded(
-            f"the derivation of {derivation.path}, the first events"
-        )
+        return self._summary_of(out, file, 0, rows).encoded()
+
+    def _summary_of(self, out: int, file: int, start: int, stop: int) -> Summary:
+        return derived(self._job.train[out], self._job.kept[out], self._source(file, start, stop)).summary
 
     def _looped(self, loop: EventLoop, each: Range, outputs: Sequence[int]) -> list[tuple[int, Made]]:
         file = self._job.inputs.files[each.file]

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from thalweg._base.errors import UsageError
 
-MOST_BYTES = 1 << 16  # the largest summary of a work unit
+MOST_BYTES = 1 << 16  # the largest summary of a work unit; large_summaries.py stores larger ones
 _SMALL_BYTES = 1 << 12  # smaller summaries are not compressed
 _COMPRESSED = b"x"  # the first byte of what zlib has compressed
 
@@ -44,18 +44,15 @@ class Summary:
             except Exception as error:
                 raise UsageError(f"summary '{name}' cannot be added ({error}): return the same kind of it") from error
 
-    def encoded(self, what: str) -> bytes:
-        """Returns the summary as bytes. Raises UsageError if it is larger than a work unit allows."""
+    def encoded(self) -> bytes:
+        """Returns the summary as bytes. Raises UsageError if a value cannot be stored."""
+        text = self.plain()
+        return zlib.compress(text, 6) if len(text) > _SMALL_BYTES else text
+
+    def plain(self) -> bytes:
+        """Returns the summary as bytes that are not compressed. Raises UsageError if a value cannot be stored."""
         stored = [self.events, self.rows, self.cuts, {name: _stored(each, name) for name, each in self.values.items()}]
-        text = json.dumps(stored, separators=(",", ":")).encode()
-        if len(text) > _SMALL_BYTES:
-            text = zlib.compress(text, 6)
-        if len(text) > MOST_BYTES:
-            raise UsageError(
-                f"{what}: the summary of one range takes {len(text):,} bytes when compressed (at most {MOST_BYTES:,} "
-                "are allowed): sum up less"
-            )
-        return text
+        return json.dumps(stored, separators=(",", ":")).encode()
 
     @staticmethod
     def decoded(text: bytes, is_trusted: bool = True) -> Summary:

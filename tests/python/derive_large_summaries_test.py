@@ -1,0 +1,109 @@
+"""Summaries above 64 KiB: they are summed, resumed and merged like small ones, and lie in a table of their own."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import awkward as ak
+import numpy as np
+import pytest
+from derive_cases import EVENTS, events, write_input
+
+import thalweg as tw
+from thalweg._derive.large_summaries import TABLE, summary_of
+from thalweg._derive.summaries import MOST_BYTES, Summary
+
+_MANY: dict[str, Any] = {"workers": 2, "range_bytes": 20_000, "attempts": 1}
+BINS = 50_000
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_input(tmp_path_factory.mktemp("input") / "in.root")
+
+
+def rows(of: Any) -> dict[str, Any]:
+    return {"event": of.event}
+
+
+def large(of: Any) -> dict[str, Any]:
+    """Values that cannot be compressed, and whose sums are exact."""
+    noise = np.random.default_rng(7).integers(0, 2**40, BINS)
+    numbers = ak.to_numpy(of.event).astype(np.int64)
+    return {
+        "noise": noise * len(numbers),
+        "bins": np.bincount(numbers * 7919 % BINS, minlength=BINS),
+        "n": len(numbers),
+    }
+
+
+def check(values: dict[str, Any], files: int = 1) -> None:
+    expected = large(events())
+    assert values["n"] == EVENTS * files
+    for name in ("noise", "bins"):
+        np.testing.assert_array_equal(np.asarray(values[name]), expected[name] * files)
+
+
+@pytest.mark.parametrize("ending", ["root", "h5"])
+@pytest.mark.parametrize("order", ["any", "input"])
+def test_large_summaries_are_summed(inputs: Path, tmp_path: Path, ending: str, order: Any) -> None:
+    if (ending, order) == ("h5", "input"):
+        pytest.skip("only .root files are ordered")
+    out = tmp_path / f"a.{ending}"
+    report = tw.derive(inputs, [tw.Derivation(out, rows, summary=large)], order=order, **_MANY).run()
+    check(report.outputs[0].summary.values)
+    run = tw.open(out)
+    check(json.loads(run.metadata["derive.result"])["values"])
+    assert len(run) == 2
+    assert len(run.units) == len(run[TABLE]) > 1
+    total = Summary()
+    for unit in sorted(run.units, key=lambda unit: int(unit.key)):
+        assert len(unit.summary) < 100
+        assert len(summary_of(run, unit)) > MOST_BYTES
+        total.add(Summary.decoded(summary_of(run, unit)))
+    check(total.values)
+    name = next(each for each in run if each != TABLE)
+    assert sorted(run[name].read()["event"].tolist()) == sorted(events().event.tolist())
+    again = tw.derive(out, [tw.Derivation(tmp_path / f"b.{ending}", rows)], workers=1).run()
+    assert again.outputs[0].rows == EVENTS
+
+
+def test_a_small_summary_makes_no_table(inputs: Path, tmp_path: Path) -> None:
+    tw.derive(inputs, [tw.Derivation(tmp_path / "a.root", rows, summary=lambda of: {"n": len(of)})], **_MANY).run()
+    assert len(tw.open(tmp_path / "a.root")) == 1
+
+
+def test_one_that_becomes_large_is_refused_by_name(inputs: Path, tmp_path: Path) -> None:
+    def growing(of: Any) -> dict[str, Any]:
+        return large(of) if ak.max(of.event) > EVENTS // 2 and len(of) < 1000 else {"n": 1}
+
+    with pytest.raises((tw.UsageError, tw.DerivationError), match=r"a\.root, range \d+: the summary takes|summary"):
+        tw.derive(inputs, [tw.Derivation(tmp_path / "a.root", rows, summary=growing)], **_MANY).run()
+
+
+def test_large_summaries_are_resumed(inputs: Path, tmp_path: Path) -> None:
+    flag, out = str(tmp_path / "flag"), tmp_path / "a.root"
+    Path(flag).touch()
+
+    def failing(of: Any) -> dict[str, Any]:
+        if Path(flag).exists() and of.attrs["first_event"] > 2 * EVENTS // 3:
+            raise ValueError("not yet")
+        return large(of)
+
+    train = [tw.Derivation(out, rows, summary=failing)]
+    with pytest.raises(tw.DerivationError):
+        tw.derive(inputs, train, **_MANY).run()
+    Path(flag).unlink()
+    report = tw.derive(inputs, train, **_MANY, resume="trust").run()
+    check(report.outputs[0].summary.values)
+
+
+def test_large_summaries_are_merged(inputs: Path, tmp_path: Path) -> None:
+    for name in ("a", "b", "c"):
+        tw.derive(inputs, [tw.Derivation(tmp_path / f"{name}.root", rows, summary=large)], **_MANY).run()
+    tw.merge([tmp_path / "a.root", tmp_path / "b.root"], tmp_path / "ab.root")
+    check(json.loads(tw.open(tmp_path / "ab.root").metadata["derive.result"])["values"], 2)
+    tw.merge([tmp_path / "ab.root", tmp_path / "c.root"], tmp_path / "abc.root")
+    run = tw.open(tmp_path / "abc.root")
+    check(json.loads(run.metadata["derive.result"])["values"], 3)
+    assert len({summary_of(run, unit) for unit in run.units}) == len(run.units) // 3
