@@ -57,6 +57,40 @@ def test_copies_that_the_user_keeps_stay(psi: Path) -> None:
     assert names(psi.parent) == sorted(["psi.h5", *(copy.name for copy in copies)])
 
 
+@pytest.mark.parametrize("copy", [shutil.copy, shutil.copy2])
+def test_a_copy_in_the_place_of_an_older_one_stays(psi: Path, copy: Callable[[Path, Path], object]) -> None:
+    for step in (1, 2, 3):
+        save_step(psi, step, keep=3)
+    for number in (1, 2):
+        Path(f"{psi}.{number}").unlink()
+        copy(psi, Path(f"{psi}.{number}"))
+    for step, keep in ((4, 3), (5, 3), (6, 1)):
+        save_step(psi, step, keep)
+        assert restored_step(psi) == step
+    assert (step_of(Path(f"{psi}.1")), step_of(Path(f"{psi}.2"))) == (3, 3)
+    assert names(psi.parent) == ["psi.h5", "psi.h5.1", "psi.h5.2"]
+
+
+def test_a_folder_that_was_copied_is_gone_on_with(psi: Path, tmp_path: Path) -> None:
+    for step in (1, 2):
+        save_step(psi, step)
+    copied = tmp_path / "copy" / "psi.h5"
+    copied.parent.mkdir()
+    for each in [*tmp_path.glob("psi*"), *tmp_path.glob(".psi*")]:
+        shutil.copy2(each, copied.with_name(each.name))
+    assert restored_step(copied) == 2
+    save_step(copied, 3)
+    save_step(copied, 4)
+    assert {name: step_of(copied.with_name(name)) for name in names(copied.parent)} == {
+        "psi.h5": 4,
+        "psi.h5.1": 1,
+        "psi.h5.2": 3,
+    }
+    damage(copied, 5000)
+    with pytest.warns(UserWarning, match=r"psi\.h5\.2 is restored instead"):
+        assert restored_step(copied) == 3
+
+
 def test_numbers_that_others_have_are_passed_over(psi: Path) -> None:
     save_step(psi, 1)
     shutil.copy(psi, f"{psi}.2")

@@ -42,9 +42,9 @@ void add_from_list(Candidates& found, std::string const& path, SavedList const& 
         return;
     }
     auto const has = [&](std::string const& id) { return std::ranges::count(found.ids, id) > 0; };
-    auto const& newest = list.saved.front().id;
+    auto const& newest = list.saved.front().signs.id;
     auto const is_damaged = found.ids.front().empty(); // then it may be the newest
-    if (is_damaged || has(newest) || (list.next && has(list.next->id))) return;
+    if (is_damaged || has(newest) || (list.next && has(list.next->signs.id))) return;
     found.problems.insert(found.problems.begin(),
                           fmt::format("the checkpoint that was saved to {} last, {}, is not there", path, newest));
 }

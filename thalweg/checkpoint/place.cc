@@ -99,7 +99,9 @@ NewFile::NewFile(std::string const& path, std::string const& id, unsigned keep)
 // Throws if a file is not a checkpoint: files of other programs are neither overwritten nor removed.
 void NewFile::check_names() const {
     auto const check = [&](std::string const& file) {
-        if (!base::identity_of(file) || known_signs(file) || is_checkpoint(*open_to_read(file))) return;
+        if (!base::identity_of(file)) return;
+        auto const storage = open_to_read(file);
+        if (find_saved(list_, *storage) || is_checkpoint(*storage)) return;
         base::fail_usage({"cannot replace " + file, "it is no checkpoint", "choose another name, or move it away"});
     };
     check(path_);
@@ -115,7 +117,7 @@ std::vector<std::uint64_t> NewFile::chain() const {
     for (std::uint64_t number = 1; numbers.size() + 1 < keep_; ++number) {
         auto const file = older(path_, number);
         auto const is_free = !base::identity_of(file);
-        if (!is_free && (!std::ranges::binary_search(list_.numbers, number) || !known_signs(file))) continue;
+        if (!is_free && (!std::ranges::binary_search(list_.numbers, number) || !made_by_saves(file))) continue;
         numbers.push_back(number);
         if (is_free) break;
     }
@@ -197,20 +199,26 @@ void NewFile::shift(std::vector<std::uint64_t> const& chain) const {
     }
 }
 
-std::optional<Signs> NewFile::known_signs(std::string const& file) const {
-    return find_saved(list_, *open_to_read(file));
+// Returns what the list has about a file, however damaged that is; none if it is a copy, or another program's.
+std::optional<Saved> NewFile::made_by_saves(std::string const& file) const {
+    auto const storage = open_to_read(file);
+    auto const mark = mark_of(file);
+    auto const is_it = [&](Saved const& saved) { return saved.file == mark && has_signs(*storage, saved.signs); };
+    auto const found = std::ranges::find_if(list_.saved, is_it);
+    if (found == list_.saved.end()) return std::nullopt;
+    return *found;
 }
 
 // Says what publishing may change, before it does. Returns the numbers that hand their files on: none if `path` has
 // nothing that is worth keeping.
 std::vector<std::uint64_t> NewFile::begin_list() {
     std::vector<std::uint64_t> moves;
-    std::optional<Signs> last;
+    std::optional<Saved> last;
     if (base::identity_of(path_)) {
         auto const file = open_to_read(path_);
         if (auto const why = why_lost(*file); why.empty()) {
             moves = chain();
-            last = signs_of(*file);
+            last = Saved{signs_of(*file), mark_of(path_)};
             auto const is_handed_on =
                 !moves.empty() && base::identity_of(older(path_, moves[0])) == base::identity_of(path_);
             if (is_handed_on) moves.clear(); // by a save that was killed then
@@ -219,16 +227,17 @@ std::vector<std::uint64_t> NewFile::begin_list() {
         }
     }
     auto const is_known = [&](std::uint64_t number) { return std::ranges::binary_search(list_.numbers, number); };
-    auto const stays_true = list_.saved.empty() ? moves.empty() : !moves.empty() && last->id == list_.saved.front().id;
+    auto const stays_true =
+        list_.saved.empty() ? moves.empty() : !moves.empty() && last->signs.id == list_.saved.front().signs.id;
     auto const is_enough = stays_true && std::ranges::all_of(moves, is_known);
     if (last) {
-        std::erase_if(list_.saved, [&](Signs const& each) { return each.id == last->id; });
+        std::erase_if(list_.saved, [&](Saved const& each) { return each.signs.id == last->signs.id; });
         list_.saved.insert(list_.saved.begin(), *last);
     }
     for (auto const number : moves) {
         if (!is_known(number)) list_.numbers.insert(std::ranges::upper_bound(list_.numbers, number), number);
     }
-    list_.next = signs_of(*open_to_read(own_));
+    list_.next = Saved{signs_of(*open_to_read(own_)), mark_of(own_)};
     if (!is_enough) write_list(path_, list_, helper(kListEnding));
     return moves;
 }
@@ -239,11 +248,11 @@ void NewFile::end_list() {
     for (auto const number : list_.numbers) {
         auto const file = older(path_, number);
         if (!base::identity_of(file)) continue;
-        auto const signs = known_signs(file);
-        if (!signs) continue; // a file of others has the number
+        auto const saved = made_by_saves(file);
+        if (!saved) continue; // a file of others has the number
         if (left.saved.size() < keep_) {
             left.numbers.push_back(number);
-            left.saved.push_back(*signs);
+            left.saved.push_back(*saved);
         } else {
             base::remove_file(file);
         }

@@ -43,7 +43,7 @@ class NewFile {
     void take_over_mode() const;
     std::vector<std::uint64_t> chain() const;
     void shift(std::vector<std::uint64_t> const& chain) const;
-    std::optional<Signs> known_signs(std::string const& file) const;
+    std::optional<Saved> made_by_saves(std::string const& file) const;
     std::vector<std::uint64_t> begin_list();
     void end_list();
     std::string helper(std::string_view ending) const;

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <sys/stat.h>
 
 #include "thalweg/base/checksum.h"
 #include "thalweg/base/error.h"
@@ -30,19 +32,23 @@ Checked checked_from(Json const& json) {
     return {json.at(0).get<std::uint64_t>(), json.at(1).get<std::uint64_t>(), json.at(2).get<std::uint64_t>()};
 }
 
-Json json_of(Signs const& signs) {
+Json json_of(Saved const& saved) {
+    auto const& signs = saved.signs;
     return {{"id", signs.id},
+            {"file", {saved.file.inode, saved.file.born_ns}},
             {"superblock", signs.superblock},
             {"record", json_of(signs.place.record)},
             {"checksums", json_of(signs.place.checksums)},
             {"place", signs.place.place_checksum}};
 }
 
-Signs signs_from(Json const& json) {
-    return {
+Saved saved_from(Json const& json) {
+    Signs signs{
         json.at("id").get<std::string>(),
         json.at("superblock").get<std::vector<std::uint8_t>>(),
         {checked_from(json.at("record")), checked_from(json.at("checksums")), json.at("place").get<std::uint64_t>()}};
+    auto const& file = json.at("file");
+    return {std::move(signs), {file.at(0).get<std::uint64_t>(), file.at(1).get<std::int64_t>()}};
 }
 
 std::string checksum_line(std::string_view text) {
@@ -63,8 +69,8 @@ SavedList list_from(std::string const& file, std::string_view text) {
                              "take a newer Thalweg"});
         }
         SavedList list{json.at("numbers").get<std::vector<std::uint64_t>>(), {}, {}};
-        for (auto const& each : json.at("saved")) list.saved.push_back(signs_from(each));
-        if (json.contains("next")) list.next = signs_from(json.at("next"));
+        for (auto const& each : json.at("saved")) list.saved.push_back(saved_from(each));
+        if (json.contains("next")) list.next = saved_from(json.at("next"));
         return list;
     } catch (Json::exception const& error) {
         fail_damaged(file, error.what());
@@ -103,11 +109,21 @@ void write_list(std::string const& path, SavedList const& list, std::string cons
         base::fail_system({fmt::format("cannot rename {} to {}", beside, to)}, errno);
 }
 
-std::optional<Signs> find_saved(SavedList const& list, storage::Storage const& file) {
-    for (auto const& signs : list.saved) {
-        if (has_signs(file, signs)) return signs;
+FileMark mark_of(std::string const& path) {
+    struct statx status {};
+    if (::statx(AT_FDCWD, path.c_str(), 0, STATX_INO | STATX_BTIME, &status) != 0)
+        base::fail_system({"cannot look at " + path}, errno);
+    FileMark mark{status.stx_ino};
+    if (status.stx_mask & STATX_BTIME)
+        mark.born_ns = status.stx_btime.tv_sec * 1'000'000'000 + status.stx_btime.tv_nsec;
+    return mark;
+}
+
+std::optional<Saved> find_saved(SavedList const& list, storage::Storage const& file) {
+    for (auto const& saved : list.saved) {
+        if (has_signs(file, saved.signs)) return saved;
     }
-    if (list.next && has_signs(file, *list.next)) return list.next;
+    if (list.next && has_signs(file, list.next->signs)) return list.next;
     return std::nullopt;
 }
 
