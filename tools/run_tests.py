@@ -18,7 +18,7 @@ FOLDERS = ("tests", "apps")
 FILES_AT_A_TIME = 4
 # These take longest, so they begin: what comes last should be short. Tests of apps share a program that is built for
 # them.
-SLOW = ("tests/faults/", "tests/nodes/", "tests/find_package_test.py", "tests/docs_test.py")
+SLOW = ("tests/faults/", "tests/judges/", "tests/nodes/", "tests/find_package_test.py", "tests/docs_test.py")
 TOGETHER = "apps/"
 ALONE = "alone"
 MAY_HAVE_NONE = f"not {ALONE}"

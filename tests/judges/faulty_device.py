@@ -77,115 +77,112 @@ def filters(fault: Fault, trigger: Path) -> list[str]:
     return ["--filter=error", f"error={error}", f"error-{which}-rate={fault.share}", f"error-file={trigger}"]
 
 
-def serve(folder: Path, fault: Fault) -> subprocess.Popen[bytes]:
-    disk, block = folder / "disk", folder / "fuse" / "block"
-    disk.touch()
-    os.truncate(disk, fault.size)
-    block.parent.mkdir()
-    block.touch()
-    options = filters(fault, folder / "trigger")
-    names = [each for each in options if each.startswith("--")]
-    values = [each for each in options if not each.startswith("--")]
-    command = ["setpriv", "--pdeathsig", "TERM", "nbdfuse", block]
-    command += ["[", "nbdkit", "--exit-with-parent", *names, "file", disk, *values, "]"]
-    server = subprocess.Popen(command, stderr=subprocess.DEVNULL)
-    device.wait_for_size(block, fault.size, server)
-    return server
+class Round:
+    """One recording on one device. It runs in a process that has mounts of its own."""
 
+    def __init__(self, seed: int, folder: Path) -> None:
+        self.any = random.Random(seed)
+        self.fault = choose_fault(self.any)
+        self.choices = choose_recording(seed, self.fault)
+        self.folder, self.where = folder, folder / "mounted"
+        self.block, self.trigger, self.said = folder / "fuse" / "block", folder / "trigger", folder / "said"
+        self.counts = Counter({"failing devices": 1, f"failing devices: {self.fault.how}": 1})
 
-def record(folder: Path, where: Path, fault: Fault, choices: Choices) -> tuple[int | None, str]:
-    """Records, and lets the device fail meanwhile. Returns the exit code, or nothing if the run hangs."""
-    said = folder / "said"
-    said.write_text(json.dumps({"what": "begin", "node": 1, "log": 0}) + "\n")
-    command = [sys.executable, HERE / "recordings.py", to_json(choices), where, said, said]
-    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
-    program = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment, start_new_session=True)
-    if fault.how not in ("delay", "small"):
-        fail_for_a_while(folder / "trigger", said, program, fault)
-    try:
-        _, errors = program.communicate(timeout=LONGEST_S)
-    except subprocess.TimeoutExpired:
-        os.killpg(program.pid, signal.SIGKILL)
-        program.communicate()
-        return None, ""
-    finally:
-        (folder / "trigger").unlink(missing_ok=True)
-    return program.returncode, errors
-
-
-def fail_for_a_while(trigger: Path, said: Path, program: subprocess.Popen[str], fault: Fault) -> None:
-    end_s = time.monotonic() + 60
-    while '"created"' not in said.read_text() and program.poll() is None and time.monotonic() < end_s:
-        time.sleep(0.02)
-    time.sleep(fault.begin_s)
-    trigger.touch()
-    end_s = time.monotonic() + fault.seconds
-    while time.monotonic() < end_s and program.poll() is None:
-        time.sleep(0.01)
-    trigger.unlink()
-
-
-def play(seed: int) -> Result:
-    """Plays a round in this process, which must have mounts of its own."""
-    any_ = random.Random(seed)
-    fault = choose_fault(any_)
-    choices = choose_recording(seed, fault)
-    result = Result(Counter({"failing devices": 1, f"failing devices: {fault.how}": 1}))
-    with mounted.folder_in_memory(work_folder()) as folder:
-        where = folder / "mounted"
-        where.mkdir()
-        server = serve(folder, fault)
+    def play(self) -> list[str]:
+        """Returns what is wrong."""
+        self.where.mkdir()
+        server = self._serve()
         try:
-            with mounted.loop(folder / "fuse" / "block", mounted.RECORDING, mounted.DIRECT_IO) as (name, _):
-                subprocess.run([*device.MAKE[fault.file_system], name], check=True, stdout=subprocess.DEVNULL)
-                mounted.mount(name, where, fault.file_system, "errors=continue" if fault.file_system == "ext4" else "")
-                code, errors = record(folder, where, fault, choices)
-                result.wrong += judge_round(folder, where, name, fault, choices, code, errors, any_, result.counts)
+            with mounted.loop(self.block, mounted.RECORDING, mounted.DIRECT_IO) as (name, _):
+                file_system = self.fault.file_system
+                subprocess.run([*device.MAKE[file_system], name], check=True, stdout=subprocess.DEVNULL)
+                mounted.mount(name, self.where, file_system, "errors=continue" if file_system == "ext4" else "")
+                code, errors = self._record()
+                mounted.unmount(self.where, timeout_s=60)
+                return self._wrong_end(code, errors) or self._judge(name)
         finally:
             server.terminate()
             server.wait(20)
+
+    def _serve(self) -> subprocess.Popen[bytes]:
+        disk = self.folder / "disk"
+        disk.touch()
+        os.truncate(disk, self.fault.size)
+        self.block.parent.mkdir()
+        self.block.touch()
+        options = filters(self.fault, self.trigger)
+        names = [each for each in options if each.startswith("--")]
+        values = [each for each in options if not each.startswith("--")]
+        command = ["setpriv", "--pdeathsig", "TERM", "nbdfuse", self.block]
+        command += ["[", "nbdkit", "--exit-with-parent", *names, "file", disk, *values, "]"]
+        server = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+        device.wait_for_size(self.block, self.fault.size, server)
+        return server
+
+    def _record(self) -> tuple[int | None, str]:
+        """Records, and lets the device fail meanwhile. Returns the exit code, or nothing if the run hangs."""
+        self.said.write_text(json.dumps({"what": "begin", "node": 1, "log": 0}) + "\n")
+        command = [sys.executable, HERE / "recordings.py", to_json(self.choices), self.where, self.said, self.said]
+        environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+        program = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment, start_new_session=True)
+        if self.fault.how not in ("delay", "small"):
+            self._fail_for_a_while(program)
+        try:
+            _, errors = program.communicate(timeout=LONGEST_S)
+        except subprocess.TimeoutExpired:
+            os.killpg(program.pid, signal.SIGKILL)
+            program.communicate()
+            return None, ""
+        return program.returncode, errors
+
+    def _fail_for_a_while(self, program: subprocess.Popen[str]) -> None:
+        end_s = time.monotonic() + 60
+        while '"created"' not in self.said.read_text() and program.poll() is None and time.monotonic() < end_s:
+            time.sleep(0.02)
+        time.sleep(self.fault.begin_s)
+        self.trigger.touch()
+        end_s = time.monotonic() + self.fault.seconds
+        while time.monotonic() < end_s and program.poll() is None:
+            time.sleep(0.01)
+        self.trigger.unlink()
+
+    def _wrong_end(self, code: int | None, errors: str) -> list[str]:
+        if code is None:
+            return [f"the run hangs for more than {LONGEST_S} s"]
+        if code and not errors.strip():
+            return [f"the run ended with {code} and no word"]
+        said = Said(self.said)
+        if self.fault.how == "delay" and (said.failures() or not said.at(END).is_closed):
+            return [f"a slow device is no error: {said.failures()[:1]} {errors[-300:]}"]
+        return []
+
+    def _judge(self, name: str) -> list[str]:
+        """Mounts the file system again, now that the device works, and judges what is on it."""
+        promise = Said(self.said).at(END)
+        if not promise.is_created:
+            self.counts["failing devices: creation failed"] += 1
+            return []
+        try:
+            mounted.mount(name, self.where, self.fault.file_system)
+        except OSError:
+            self.counts["failing devices: the file system was damaged"] += 1
+            return []
+        if not (self.where / self.choices.file).exists():
+            self.counts["failing devices: the file system has lost the file"] += 1
+            mounted.unmount(self.where)
+            return []
+        verdict = in_child(lambda: judge(self.where, self.choices, promise, self.any, may_resume=False))
+        mounted.unmount(self.where, timeout_s=60)
+        self.counts[f"failing devices: {'closed' if promise.is_closed else 'the error is said'}"] += 1
+        return verdict.wrong
+
+
+def play(seed: int) -> Result:
+    with mounted.folder_in_memory(work_folder()) as folder:
+        round_ = Round(seed, folder)
+        wrong = round_.play()
     again = f"python tests/judges/faulty_device.py --seed {seed} --rounds 1"
-    result.wrong = [f"seed {seed}, {fault}: {each}\n  to repeat: {again}" for each in result.wrong]
-    return result
-
-
-def judge_round(
-    folder: Path,
-    where: Path,
-    name: str,
-    fault: Fault,
-    choices: Choices,
-    code: int | None,
-    errors: str,
-    any_: random.Random,
-    counts: Counter[str],
-) -> list[str]:
-    """Mounts the file system again, now that the device works, and judges what is on it."""
-    said = Said(folder / "said")
-    promise = said.at(END)
-    mounted.unmount(where, timeout_s=60)
-    if code is None:
-        return [f"the run hangs for more than {LONGEST_S} s"]
-    if code and not errors.strip():
-        return [f"the run ended with {code} and no word"]
-    if fault.how == "delay" and (said.failures() or not promise.is_closed):
-        return [f"a slow device is no error: {said.failures()[:1]} {errors[-300:]}"]
-    if not promise.is_created:
-        counts["failing devices: creation failed"] += 1
-        return []
-    try:
-        mounted.mount(name, where, fault.file_system)
-    except OSError:  # the device has damaged the file system
-        counts["failing devices: no mount afterwards"] += 1
-        return []
-    if not (where / choices.file).exists():
-        counts["failing devices: the file system has lost the file"] += 1
-        mounted.unmount(where)
-        return []
-    verdict = in_child(lambda: judge(where, choices, promise, any_, may_have_gaps=True))
-    mounted.unmount(where, timeout_s=60)
-    counts["failing devices: closed" if promise.is_closed else "failing devices: the error is said"] += 1
-    return verdict.wrong
+    return Result(round_.counts, [f"seed {seed}, {round_.fault}: {each}\n  to repeat: {again}" for each in wrong])
 
 
 def main() -> int:

@@ -14,6 +14,7 @@ import expected
 import mounted
 import numpy as np
 import reading
+from other_readers import Others
 from promises import Promise
 from recordings import DERIVED_ROWS, SHAPE, Choices, blocks_of, derivation
 
@@ -29,9 +30,13 @@ class Verdict:
 
 
 def judge(
-    folder: Path, choices: Choices, promise: Promise, any_: random.Random, may_have_gaps: bool = False
+    folder: Path,
+    choices: Choices,
+    promise: Promise,
+    any_: random.Random,
+    may_resume: bool = True,
+    others: Others | None = None,
 ) -> Verdict:
-    """may_have_gaps: writes have failed, so rows behind the promised ones may be missing if the report says so."""
     path = folder / choices.file
     if choices.subject == "checkpoints":
         return judge_checkpoint(path, promise)
@@ -45,13 +50,17 @@ def judge(
         return judge_control(path, choices, promise)
     verdict = Verdict()
     was_complete = look_before(path, choices, promise, verdict)
-    resumes = choices.subject in ("records", "units", "resume") and not choices.has_groups and any_.random() < 0.3
-    resumes = resumes and not may_have_gaps
-    complete(
-        path, choices, promise, verdict, resumes=resumes, may_be_complete=was_complete, may_have_gaps=may_have_gaps
+    resumes = (
+        may_resume
+        and choices.subject in ("records", "units", "resume")
+        and not choices.has_groups
+        and any_.random() < 0.3
     )
+    complete(path, choices, promise, verdict, resumes=resumes, may_be_complete=was_complete)
     if verdict.note.startswith("refused"):
         return verdict
+    if others:
+        verdict.wrong += others.differences(path, any_)
     expect_nothing_left(path, verdict)
     return verdict
 
@@ -90,7 +99,6 @@ def complete(
     *,
     resumes: bool,
     may_be_complete: bool,
-    may_have_gaps: bool,
 ) -> None:
     """Recovers or resumes the run, and reads the file."""
     import thalweg as tw
@@ -116,7 +124,8 @@ def complete(
         resumes = False
     found = reading.read(path)
     verdict.rows = len(found.row)
-    gaps = may_have_gaps and report is not None and not report.is_whole
+    # Behind what was promised, blocks of rows may be missing whose pages were written in part, if the report says so.
+    gaps = report is not None and not report.is_whole
     verdict.wrong += wrong_rows(found, promise, choices, has_resumed=resumes, may_have_gaps=gaps)
     if report is not None and report.rows != len(found.row):
         verdict.wrong.append(f"the report says {report.rows} rows, the file has {len(found.row)}")
@@ -178,7 +187,11 @@ def wrong_units(
     ):
         if keys:
             wrong.append(f"{name}: {sorted(keys)[:5]} of {len(keys)}")
-    if choices.has_groups and (np.diff(found.producer[found.producer != RESUMED].astype(np.int64)) < 0).any():
+    if (
+        choices.has_groups
+        and promise.is_ordered
+        and (np.diff(found.producer[found.producer != RESUMED].astype(np.int64)) < 0).any()
+    ):
         wrong.append("units are not in the order of their keys")
     return wrong
 
@@ -204,10 +217,11 @@ def judge_rotation(path: Path, choices: Choices, promise: Promise) -> Verdict:
     names = f"{path.stem}-*{path.suffix}"
     if promise.is_created and not list(path.parent.glob(names)):
         verdict.wrong.append("no file is there")
+    gaps = False
     for journal in sorted(path.parent.glob(f"{names}.journal")):
         file = journal.with_suffix("")
         try:
-            tw.recover(file)
+            gaps |= not tw.recover(file).is_whole
         except tw.Error as error:
             verdict.note = str(error)[:200]
             if "complete" not in str(error) and not file_was_only_begun(str(error)):
@@ -227,7 +241,7 @@ def judge_rotation(path: Path, choices: Choices, promise: Promise) -> Verdict:
         all_ = expected.Found(
             *(np.concatenate([getattr(each, name) for each in shown]) for name in ("producer", "row", "x"))
         )
-        verdict.wrong += wrong_rows(all_, promise, choices)
+        verdict.wrong += wrong_rows(all_, promise, choices, may_have_gaps=gaps)
     return verdict
 
 

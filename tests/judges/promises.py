@@ -17,10 +17,13 @@ class Promise:
     units: set[int] = field(default_factory=set)
     tried_units: set[int] = field(default_factory=set)
     dropped_units: set[int] = field(default_factory=set)
+    is_ordered: bool = True  # units of a run that is ordered by key: in a file that is complete
 
     def without_rows(self) -> "Promise":
         """Returns what holds of a file that is read before it is complete: anything may be missing."""
-        return Promise(tried=self.tried, tried_units=self.tried_units, dropped_units=self.dropped_units)
+        return Promise(
+            tried=self.tried, tried_units=self.tried_units, dropped_units=self.dropped_units, is_ordered=False
+        )
 
 
 class Said:

@@ -15,11 +15,12 @@ from readers.kinds import KINDS
 from readers.programs_of_others import Digests, Served, expected, reader_of
 
 READERS = ("h5dump", "h5wasm", "jhdf", "jsfive", "netCDF4", "xarray")
-# jhdf applies the filters of a chunk that says that it went without, and has no zstd. For bitshuffle with LZ4 it shows
-# other values in some chunks, in files of h5py as well (see below).
+# jhdf applies the filters of a chunk that says that it went without, has no zstd, and knows no virtual datasets. For
+# bitshuffle with LZ4 it shows other values in some chunks, in files of h5py as well (see below).
 # jsfive knows only the chunk index of HDF5 1.8, and loses digits of 64-bit integers.
 NOT_READ = {
-    "jhdf": {"bitshuffle+lz4", "bitshuffle+zstd", "deflate that does not shrink", "zstd"},
+    "jhdf": {"bitshuffle+lz4", "bitshuffle+zstd", "deflate that does not shrink", "zstd"}
+    | {"lists of three producers", "lists, deflated"},
     "jsfive": set(KINDS),
 }
 

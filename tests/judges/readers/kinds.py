@@ -19,6 +19,7 @@ EVENTS = {
     "s": tw.string,
     "hits": tw.list_({"a": tw.int16, "x": tw.float64}),
 }
+SMALL_PAGES = {"narrow_page_bytes": 2048}  # so that each producer fills some, and lists are virtual datasets
 Rows = Callable[[int, int], Mapping[str, Any]]  # how many, and which part
 
 
@@ -147,8 +148,8 @@ KINDS: dict[str, Callable[[Path], None]] = {
     "times": with_times,
     "waveforms": with_waveforms,
     "lists of one producer": lambda path: record(path, EVENTS, events, codec="none"),
-    "lists of three producers": lambda path: record(path, EVENTS, events, 3, codec="none"),
-    "lists, deflated": lambda path: record(path, EVENTS, events, 3, codec="shuffle+deflate-1"),
+    "lists of three producers": lambda path: record(path, EVENTS, events, 3, codec="none", tuning=SMALL_PAGES),
+    "lists, deflated": lambda path: record(path, EVENTS, events, 3, codec="shuffle+deflate-1", tuning=SMALL_PAGES),
     "missing values": with_missing,
     "many tables": with_many_tables,
     "many columns": with_many_columns,

@@ -33,7 +33,7 @@ public class Read {
         try (HdfFile file = new HdfFile(Path.of(name))) {
             visit(file, found);
         } catch (Throwable error) {
-            found.put("", "error: " + error);
+            found.put("", "error: " + error + " " + error.getCause());
         }
         List<String> parts = new ArrayList<>();
         found.forEach((path, digest) -> parts.add(quoted(path) + ":" + quoted(digest)));
