@@ -83,6 +83,7 @@ class WorkerSession:
         self._attached: dict[int, Attached] = {}
         self._kept: dict[tuple[int, int], Kept | None] = {}  # by output and file
         self._computed: dict[int, TableSchema] = {}  # the schema of each output without the columns that it keeps
+        self._tried: dict[int, Summary] = {}  # the summary of the events on which functions were tried, by output
         self._first_sums: dict[int, bytes] = {}  # the summary of the first events, by output
         self._counted = (0, 0)
         self.used: set[str] = set()
@@ -103,7 +104,9 @@ class WorkerSession:
         """Returns whether the summary of the first events is so large that those of ranges need a table."""
         if self._job.train[index].summary is None or not ranges:
             return False
-        return len(self._summary_of(index, *self._samples(ranges)[0]).plain()) > LARGE_BYTES
+        if index not in self._tried:  # no function was called
+            self._tried[index] = self._summary_of(index, *self._samples(ranges)[0])
+        return len(self._tried[index].plain()) > LARGE_BYTES
 
     def open(self, handles: Sequence[str | None]) -> None:
         """Attaches to the outputs; the handle of a complete output is None."""
@@ -269,8 +272,9 @@ class WorkerSession:
         error: Exception | None = None
         for each in self._samples(ranges):
             try:
-                columns = derived(derivation, self._job.kept[index], self._source(*each)).computed
-                for name, value in columns.items():
+                tried = derived(derivation, self._job.kept[index], self._source(*each))
+                self._tried[index] = tried.summary
+                for name, value in tried.computed.items():
                     if name not in fields:
                         what = f"the derivation of {derivation.path}: column '{name}'"
                         fields[name] = given[name] if name in given else type_of_values(value, what)
