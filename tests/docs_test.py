@@ -91,6 +91,7 @@ PAGES = {
     "gallery/record": ["peak at sample", "0 True"],
     "gallery/pandas": ["5000 500", "hits above 400 keV"],
     "gallery/awkward": ["10000 events", "True True"],
+    "gallery/coffea": ["5 systematics are equal; 11"],
 }
 
 

@@ -14,7 +14,7 @@
 #include "record_class.h"
 #include "signals.h"
 #include "thalweg/base/error.h"
-#include "thalweg/dataset/begin/creation.h"
+#include "thalweg/dataset/begin/set_aside.h"
 #include "thalweg/dataset/complete/nodes_down.h"
 #include "thalweg/dataset/complete/snapshot.h"
 #include "thalweg/dataset/complete/unit_list.h"
@@ -297,7 +297,11 @@ void bind_writing(nb::module_& module) {
         },
         nb::arg("handle"), nb::arg("threads").none(), WithoutGil());
     module.def(
-        "remove_run", [](std::string const& path) { clear_place(path, true); }, nb::arg("path"), WithoutGil());
+        "remove_run", [](std::string const& path) { SetAside(path).discard(); }, nb::arg("path"), WithoutGil());
+    nb::class_<SetAside>(module, "SetAside")
+        .def(nb::init<std::string const&>(), nb::arg("path"))
+        .def("restore", &SetAside::restore)
+        .def("discard", &SetAside::discard, WithoutGil());
     module.def(
         "recover", [](std::string const& path, bool down) { return recover(path, {.all_nodes_are_down = down}); },
         nb::arg("path"), nb::arg("all_nodes_are_down") = false, WithoutGil());

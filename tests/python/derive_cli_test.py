@@ -1,6 +1,10 @@
 """`thalweg derive`: what it takes, what it says, and how it ends."""
 
 import json
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -128,3 +132,47 @@ def test_how_a_job_is_shown() -> None:
     assert "50 events" in shown
     assert "8 more" in shown
     assert "waiting" in shown
+
+
+@pytest.mark.usefixtures("folder")
+def test_options_of_the_writing(thalweg_command) -> None:
+    write_train()
+    options = "--range-bytes", "20kB", "--codec", "zstd-5", "--set", "cluster_bytes=64KiB", "--json", "--quiet"
+    done = thalweg_command("derive", "mytrain.py", *options, "--workers", 1)
+    assert done.returncode == 0, done.stderr
+    run = tw.open("met.root")
+    assert len(run.units) > 20
+    assert run.knobs["cluster_bytes"] == 64 * 1024
+    assert json.loads(run.metadata["derive.options"])["codec"] == "zstd-5"
+    for wrong, said in [
+        (("--range-bytes", "0"), "range_bytes cannot be 0"),
+        (("--range-bytes", "many"), "many"),
+        (("--codec", "nonsense"), "nonsense"),
+        (("--set", "cluster=1"), "cluster"),
+        (("--set", "cluster_bytes"), "KNOB=VALUE"),
+    ]:
+        done = thalweg_command("derive", "mytrain.py", "--force", *wrong)
+        assert done.returncode == 2, wrong
+        assert said in done.stderr
+    assert len(tw.open("met.root").units) == len(run.units)
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("interrupts", [1, 2])
+def test_after_ctrl_c_it_names_resume(interrupts: int) -> None:
+    write_train(pause_s=0.5)
+    words = [sys.executable, "-m", "thalweg", "derive", "mytrain.py", "--workers", "2", "--range-bytes", "20kB"]
+    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as job:
+        assert job.stderr
+        job.stderr.readline()  # the progress: ranges are being done
+        for _ in range(interrupts):
+            job.send_signal(signal.SIGINT)
+            time.sleep(0.05)
+        said = job.stderr.read()
+    assert job.returncode == 1
+    assert "the job was interrupted; resume=True (--resume) continues it" in said
+    assert "Traceback" not in said
+    write_train(pause_s=0)  # of another function
+    again = subprocess.run([*words, "--resume", "trust"], capture_output=True, text=True, check=False)
+    assert again.returncode == 0, again.stderr
+    assert len(tw.open("met.root").units) > 10

@@ -1,8 +1,6 @@
 """Derivations: what several workers write together is what one program computes at once; uproot and h5py read it."""
 
 import json
-import os
-import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -159,19 +157,6 @@ def test_spawned_workers(inputs: Path, tmp_path: Path) -> None:
     with pytest.raises(tw.UsageError, match="top of a module"):
         tw.derive(inputs, [tw.Derivation(tmp_path / "b.root", lambda of: {"a": of.event})], start="spawn").run()
     assert not (tmp_path / "b.root").exists()
-
-
-def test_fork_is_refused_where_threads_run(inputs: Path, tmp_path: Path) -> None:
-    end = threading.Event()
-    thread = threading.Thread(target=end.wait, name="poller")
-    thread.start()
-    try:
-        with pytest.raises(tw.UsageError, match=r"would lack: poller.*start='spawn'"):
-            tw.derive(inputs, train(tmp_path), workers=2).run()
-    finally:
-        end.set()
-        thread.join()
-    assert os.listdir(tmp_path) == []
 
 
 def test_more_workers_than_ranges(inputs: Path, tmp_path: Path) -> None:

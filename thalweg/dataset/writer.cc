@@ -9,6 +9,7 @@
 #include <limits>
 #include <new>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "thalweg/base/assert.h"
 #include "thalweg/base/clock.h"
@@ -16,6 +17,7 @@
 #include "thalweg/dataset/begin/creation.h"
 #include "thalweg/dataset/begin/metadata.h"
 #include "thalweg/dataset/begin/resumption.h"
+#include "thalweg/dataset/begin/set_aside.h"
 #include "thalweg/dataset/commit/disk_share.h"
 #include "thalweg/dataset/complete/recover.h"
 #include "thalweg/dataset/complete/unit_list.h"
@@ -52,6 +54,7 @@ std::unique_ptr<Writer> Writer::create_at(std::string const& path, model::Schema
     tuning::check(asked);
     auto const& format = format_for(path);
     auto const absolute = std::filesystem::absolute(path).lexically_normal().string();
+    check_folder_of(absolute);
     auto options = asked;
     fit_to_disk_of(std::filesystem::path(absolute).parent_path(), options.layout);
     auto head = format.make_head(std::move(schema), options.layout, std::move(metadata));
@@ -60,7 +63,9 @@ std::unique_ptr<Writer> Writer::create_at(std::string const& path, model::Schema
         base::fail_usage({"cannot create " + absolute, "its path has more than 1000 bytes", "choose a shorter one"});
     check_nodes(absolute, options, before != nullptr);
     remove_stale_segments();
-    clear_place(absolute, options.force);
+    std::optional<SetAside> replaced;
+    if (options.force) replaced.emplace(absolute);
+    clear_place(absolute);
     RunPlace const place(absolute, {0, options.nodes.nodes});
     if (place.is_of_many()) place.parts().make();
     BegunRun begun;
@@ -83,6 +88,7 @@ std::unique_ptr<Writer> Writer::create_at(std::string const& path, model::Schema
             base::fail_usage({"cannot create " + absolute, "another recorder has just taken that place"});
         base::sync_directory_of(absolute);
         if (before != nullptr) before->journal_next(*writer);
+        if (replaced) replaced->discard();
     } catch (std::exception const& error) {
         remove_traces(*run, place, error.what());
         throw;

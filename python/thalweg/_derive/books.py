@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from thalweg._derive.ranges import Range, RangePlan
 from thalweg._derive.session import Task
+
+_LOOK_AHEAD = 64  # tasks among which one is looked for whose file is open
 
 
 class Fault(NamedTuple):
@@ -44,13 +47,28 @@ class Books:
         self._waiting.extendleft((self.ranges[number],) for number in sorted(numbers))
         return numbers
 
-    def take(self) -> Task | None:
-        """Returns the next task, for the outputs that lack it, or None if no task waits."""
+    def take(self, file: int | None = None, others: Collection[int] = ()) -> Task | None:
+        """Returns the next task, for the outputs that lack it, or None if no task waits.
+
+        file: the file that the worker has open: one of the next tasks is preferred that reads it.
+        others: the files that other workers have open: one of the next tasks is preferred that reads none of them.
+        """
         while self._waiting:
-            if task := self._task_of(self._waiting.popleft()):
+            if task := self._task_of(self._next(file, others)):
                 self.doing += 1
                 return task
         return None
+
+    def _next(self, file: int | None, others: Collection[int]) -> Sequence[Range]:
+        if not self._plan.per_group:  # otherwise the order is that of the output
+            files = [group[0].file for group in islice(self._waiting, _LOOK_AHEAD)]
+            for is_better in (lambda each: each == file, lambda each: each not in others):
+                for position, each in enumerate(files):
+                    if is_better(each):
+                        found = self._waiting[position]
+                        del self._waiting[position]
+                        return found
+        return self._waiting.popleft()
 
     def give_back(self, task: Task) -> None:
         """Puts a task first in the queue. It is done again if an output still lacks it."""

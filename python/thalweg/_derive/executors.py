@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import multiprocessing
 import threading
 import time
 import uuid
@@ -18,6 +19,7 @@ from thalweg._derive.job_folder import DOING, JobFolder
 from thalweg._derive.machines import host, machine
 from thalweg._derive.node_process import come
 from thalweg._derive.nodes import NodePlace, Nodes
+from thalweg._derive.pools import remade
 from thalweg._derive.report import WorkerReport
 from thalweg._derive.session import Job, WorkerSession, check_handles
 from thalweg._derive.worker import failure_of, usage
@@ -26,6 +28,8 @@ from thalweg._derive.workers import LocalWorkers, Worker
 Messages = list[tuple[Any, ...]]
 _sessions: dict[tuple[str, int], WorkerSession] = {}  # the open inputs of this process, by job and thread
 _BEGIN_S = 2.0  # time in which a free worker begins with a call
+_BROKEN_S = 10.0  # time in which a broken executor ends all its calls
+_MOST_BREAKS = 50
 _AWAY_S = 0.5  # time for which a worker that can do nothing is occupied, so that others take the work
 
 
@@ -53,7 +57,10 @@ def answer(call: Call) -> Messages:
     here = call.places.get(machine())
     if call.folder is None and here is None:
         return [("failed", None, _elsewhere(), "", True)]
-    session = _sessions.setdefault((call.token, threading.get_ident()), WorkerSession(call.job))
+    key = call.token, threading.get_ident()
+    if key not in _sessions:
+        _sessions[key] = WorkerSession(call.job, multiprocessing.parent_process() is not None)
+    session = _sessions[key]
     if call.what == "describe":
         return _described(session, call.argument)
     if here is None:
@@ -83,7 +90,7 @@ def _away(why: str) -> Messages:
 
 def _described(session: WorkerSession, argument: Any) -> Messages:
     try:
-        return [("described", session.describe(argument))]
+        return [("described", session.describe(argument, lambda _: None))]
     except BaseException as error:
         return [failure_of(error, None)]
 
@@ -151,9 +158,15 @@ class Slot(Worker):
 
 
 class ExecutorWorkers(LocalWorkers):
-    def __init__(self, job: Job, executor: Any, nodes: Nodes | None) -> None:
+    """is_own: the executor was made for this job, and ends with it."""
+
+    def __init__(self, job: Job, executor: Any, nodes: Nodes | None, is_own: bool = False) -> None:
         super().__init__(job, "spawn")
         self._executor = executor
+        self._own = [executor] if is_own else []
+        self._waiting: deque[tuple[Slot, str, Any]] = deque()
+        self._alone = 0  # the number of calls that are done one by one, to find the one that breaks the executor
+        self._breaks = 0
         self._nodes = nodes
         self._token = uuid.uuid4().hex
         self._numbers = itertools.count()
@@ -188,21 +201,43 @@ class ExecutorWorkers(LocalWorkers):
                 yield future.result()
 
     def submit(self, slot: Slot, what: str, argument: Any) -> None:
+        self._waiting.append((slot, what, argument))
+        self._submit_waiting()
+
+    def _submit_waiting(self) -> None:
+        while self._waiting and not (self._alone and self._doing):
+            self._submit(*self._waiting.popleft())
+
+    def _submit(self, slot: Slot, what: str, argument: Any) -> None:
         number = next(self._numbers)
         places = self._places if self._nodes is None else self._nodes.places
         folder = self._nodes.folder.path if self._nodes else None
         call = Call(self._token, number, places, folder, self._job, what, argument)
         try:
-            self._doing[self._executor.submit(answer, call)] = Given(number, slot, time.monotonic())
+            try:
+                future = self._executor.submit(answer, call)
+            except BrokenExecutor as error:
+                if not self._is_remade(error):
+                    raise
+                future = self._executor.submit(answer, call)
+            self._doing[future] = Given(number, slot, time.monotonic())
         except RuntimeError as error:  # the executor is broken, or shut down
             self.said.append((slot, ("failed", None, f"the executor takes no more work ({error})", "", True)))
 
     def events(self, timeout_s: float) -> Iterator[tuple[Worker, tuple[Any, ...] | None]]:
         if not self.said:
             done, _ = wait(self._doing, timeout_s, FIRST_COMPLETED)
+            broken = [future for future in done if _breaks(future)]
+            if broken:
+                done, _ = wait(self._doing, _BROKEN_S)  # all calls that a broken executor has end
+                broken = [future for future in done if _breaks(future)]
+            messages = self._of_broken(broken)
+            if len(broken) < 2:
+                self._alone = max(0, self._alone - len(done))
             for future in done:
                 given = self._doing.pop(future)
-                self.said.extend((given.slot, message) for message in _messages_of(future))
+                self.said.extend((given.slot, each) for each in messages.get(future) or _messages_of(future))
+            self._submit_waiting()
             if not self._doing and not done:
                 time.sleep(timeout_s)
         for _ in range(len(self.said)):
@@ -214,6 +249,37 @@ class ExecutorWorkers(LocalWorkers):
             elif message[0] == "done":
                 self._away_since = None
             yield slot, message
+
+    def _of_broken(self, broken: list[Future[Messages]]) -> dict[Future[Messages], Messages]:
+        """Returns what is known of calls after the executor broke, if there is a new one; nothing if there is none.
+
+        Only a call that was alone has broken it. Several calls are given again, one by one."""
+        if not broken or not self._is_remade(broken[0].exception()):
+            return {}
+        if len(broken) == 1:
+            return {broken[0]: [("lost", _lost(broken[0].exception()))]}
+        self._alone = len(broken)
+        return {future: [("away", "the executor broke")] for future in broken}
+
+    def _is_remade(self, error: BaseException | None) -> bool:
+        """Takes a new executor instead of a broken one. Returns whether that was possible."""
+        new = remade(self._executor) if self._nodes is None and self._breaks < _MOST_BREAKS else None
+        if new is None:
+            return False
+        if not self._breaks:
+            self.notes.append(
+                f"the executor broke because one of its workers died ({error}); the job went on with a new one like it"
+            )
+        self._breaks += 1
+        self._own.append(new)
+        self._executor = new
+        return True
+
+    def close(self) -> None:
+        for executor in self._own:
+            executor.shutdown()
+        for key in [key for key in _sessions if key[0] == self._token]:  # of threads of this process
+            del _sessions[key]
 
     def look(self) -> str:
         """Takes up what machines have left that are dead. Returns why nothing can be done any more, or nothing."""
@@ -261,8 +327,17 @@ def _messages_of(future: Future[Messages]) -> Messages:
     error = future.exception()
     if error is None:
         return future.result()
-    what = f"the executor lost a call ({type(error).__name__}: {error})"
-    return [("failed", None, what, "", True) if isinstance(error, BrokenExecutor) else ("lost", what)]
+    if not isinstance(error, BrokenExecutor):
+        return [("lost", _lost(error))]
+    return [("failed", None, f"{_lost(error)}; the executor takes no more work, so give a new one", "", True)]
+
+
+def _breaks(future: Future[Messages]) -> bool:
+    return not future.cancelled() and isinstance(future.exception(), BrokenExecutor)
+
+
+def _lost(error: BaseException | None) -> str:
+    return f"the executor lost a call ({type(error).__name__}: {error})"
 
 
 def executor_of(executor: Any) -> Any:
@@ -271,14 +346,14 @@ def executor_of(executor: Any) -> Any:
     return make() if callable(make) else executor
 
 
-def check_executor(executor: Any, timeout: float | None, start: str) -> None:
+def check_executor(executor: Any, timeout: float | None, start: str | None) -> None:
     if not callable(getattr(executor, "submit", None)):
         raise UsageError(f"{executor!r} is not an executor: give one that has submit(), as in concurrent.futures")
     if timeout is not None:
         raise UsageError(
             "timeout= and executor= are given (a call that runs in an executor cannot be ended): leave one out"
         )
-    if start != "fork":
+    if start is not None:
         raise UsageError("start= and executor= are given (an executor starts its own workers): leave one out")
 
 

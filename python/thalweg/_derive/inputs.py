@@ -18,7 +18,7 @@ from thalweg._base.file_state import FileState
 from thalweg._base.paths import Path
 from thalweg._derive.clusters import page_ends
 from thalweg._derive.large_summaries import TABLE
-from thalweg._derive.opened import OpenInput, OpenInputs, opened_input
+from thalweg._derive.opened import OpenInput, OpenInputs, opened_input, reopened
 from thalweg._files.open import open  # noqa: A004
 from thalweg._reading.origin import Origin
 from thalweg._reading.run import Run
@@ -120,8 +120,15 @@ class Inputs:
             found |= matching
         return [name for name in names if name in found]
 
-    def open(self, file: int) -> OpenInput:
-        return self.opened.open(self.files[file].origin, self.files[file].table)
+    def codec_of(self, names: Sequence[str]) -> str | None:
+        """Returns the codec of columns of the first file, with which pages can be copied, or None if none can be."""
+        first = self.files[0]
+        kept = self.opened.kept(first)
+        each = kept or reopened(first)
+        codec = each.stored.codec_of(list(names)) if each.stored else None
+        if kept is None:
+            each.run.close()
+        return codec
 
     def left_out(self, patterns: Sequence[str]) -> list[LeftOut]:
         """Returns the columns that match and cannot be read."""
@@ -145,12 +152,13 @@ def open_inputs(inputs: Path | Iterable[Path], missing: Mapping[str, Any] | None
         for path, table in _files_of(os.fspath(each)):
             run = open(path)
             name = _table_of(run, path, table)
-            table_of = opened_input(run[name])
-            files.append(_described(path, table_of, run.origin))
-            kept.keep(path, table_of)
-            schemas.append(run.schema[name])
+            each_input = opened_input(run, name)
+            files.append(_described(path, each_input, run.origin))
+            schema = run.schema[name]
+            schemas.append(next((other for other in schemas[-1:] if other == schema), schema))  # one object for all
             found = (problem for problem in run.problems if problem.path.startswith(f"{name}/"))
             problems.update({problem.path.removeprefix(f"{name}/"): problem.why for problem in found})
+            kept.keep_or_close(path, each_input)
     _check_different(files)
     fields, absent, lacking = _common(files, schemas, missing or {})
     attrs, different = _common_attributes(schemas)
@@ -236,7 +244,7 @@ def _common(
     for file, schema in zip(files, schemas, strict=True):
         for name, type_ in schema.fields:
             there, other = first.setdefault(name, (type_, file))
-            if _bare(there) != _bare(type_):
+            if there is not type_ and _bare(there) != _bare(type_):
                 raise UsageError(
                     f"{file.path}: column '{name}' of table '{file.table}' is {type_}, but {there} in {other.path}: "
                     "derive from these files in separate jobs"

@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from thalweg._base.errors import Error, UsageError
+from thalweg._base.given import integer_of, nanoseconds_of
 from thalweg._base.paths import Path
+from thalweg._derive import checked
 from thalweg._derive.books import Books, Fault
 from thalweg._derive.derivation import Derivation
-from thalweg._derive.executors import ExecutorWorkers, check_executor, executor_of, machines_of, workers_of
+from thalweg._derive.executors import ExecutorWorkers, check_executor, executor_of, workers_of
 from thalweg._derive.function_identity import identity_of
 from thalweg._derive.inputs import Inputs, open_inputs
 from thalweg._derive.interrupts import Interrupts
@@ -25,20 +28,22 @@ from thalweg._derive.outputs import (
     Resume,
     create_output,
     is_there,
+    opened_together,
     resume_output,
     stored_plan,
 )
 from thalweg._derive.ranges import RangeCut, RangePlan, as_text, range_plan
 from thalweg._derive.report import DerivationError, DerivationReport, OutputReport
+from thalweg._derive.seeds import state_of_generators
 from thalweg._derive.session import Job
 from thalweg._derive.state import JobProgress, state_of
 from thalweg._derive.summaries import Summary, merged
 from thalweg._derive.unit import EventLoop
 from thalweg._derive.usage import own_cpu_seconds
-from thalweg._derive.workers import LocalWorkers, check_start
+from thalweg._derive.workers import LocalWorkers, check_start, why_not_fork
 from thalweg._schema.types import Type
 
-_ORDERS, _ON_ERROR = ("any", "input"), ("retry", "skip", "stop")
+_WAIT_S = 0.1
 
 
 class DerivationJob:
@@ -46,36 +51,31 @@ class DerivationJob:
 
     def __init__(self, inputs: Path | Iterable[Path], train: Sequence[Derivation], *, loop: EventLoop | None,
                  workers: int | None, executor: Any, order: str, resume: Resume, force: bool, on_error: str,
-                 attempts: int, timeout: float | None, start: str, ranges_per_group: int | None,
+                 attempts: int, timeout: float | None, start: str | None, ranges_per_group: int | None,
                  range_bytes: int | None, nodes: int | None, node_timeout: float,
                  missing: Mapping[str, Any] | None = None) -> None:  # fmt: skip
         self.inputs: Inputs = open_inputs(inputs, missing)
-        self._train = _checked_train(train, self.inputs)
+        self._train = checked.train_of(train, self.inputs)
+        self._timeout, self._start = checked.timeout_of(timeout), start
         executor = executor_of(executor)
         if executor is not None:
             check_executor(executor, timeout, start)
             workers = workers_of(executor) if workers is None else workers
-        self._workers, self._executor = _checked_workers(workers), executor
-        for name, value, known in (("order", order, _ORDERS), ("on_error", on_error, _ON_ERROR)):
-            if value not in known:
-                raise UsageError(f"{name} cannot be {value!r}: give one of {', '.join(map(repr, known))}")
-        if resume not in (True, False, "trust"):
-            raise UsageError(f"resume cannot be {resume!r}: give True, False or 'trust'")
-        if attempts < 1:
-            raise UsageError(f"attempts cannot be {attempts}: give at least 1")
-        if ranges_per_group is not None and order != "input":
-            raise UsageError(
-                "ranges_per_group= is given, and the outputs have no order: give order='input', or leave it out"
-            )
-        self._order, self._resume, self._force = order, resume, force
-        self._on_error, self._attempts, self._timeout, self._start = on_error, attempts, timeout, start
-        _check_order(self._train, order)
-        self._machines = Machines(_checked_nodes(nodes, executor, order, resume), node_timeout)
-        _check_loop(self._train, loop)
+        self._workers, self._executor = checked.workers_of(workers), executor
+        self._order = checked.one_of("order", order, ("any", "input"))
+        self._on_error = checked.one_of("on_error", on_error, ("retry", "skip", "stop"))
+        self._resume, self._force = checked.one_of("resume", resume, (True, False, "trust")), force
+        self._attempts = integer_of(attempts, "attempts", 1)
+        ranges_per_group = checked.count_of("ranges_per_group", ranges_per_group)
+        range_bytes = checked.count_of("range_bytes", range_bytes)
+        checked.check_order(self._train, order, ranges_per_group)
+        seconds = nanoseconds_of(node_timeout, "node_timeout") / 1e9
+        self._machines = Machines(checked.nodes_of(nodes, executor, order, resume), seconds)
+        checked.check_loop(self._train, loop)
         kept = tuple(tuple(self.inputs.kept(each.patterns, f"{each.path}")) for each in self._train)
         tables = tuple(each.table or self.inputs.table.rpartition("/")[2] for each in self._train)
         identities = tuple(identity_of(*each.functions(loop)) for each in self._train)
-        self._job = Job(self.inputs, self._train, kept, tables, loop, identities)
+        self._job = Job(self.inputs, self._train, kept, tables, loop, identities, state_of_generators())
         self._plan = self._chosen_plan(ranges_per_group, range_bytes)
         left_out = {each.path: each for output in self._train for each in self.inputs.left_out(output.patterns)}
         self.report = DerivationReport(events=self.inputs.rows, left_out=list(left_out.values()))
@@ -125,6 +125,8 @@ class DerivationJob:
                     output.writer.abandon(f"the job stopped: {error}")
             raise
         finally:
+            workers.close()
+            self.report.notes += workers.notes
             self.report.workers = workers.reports
             self.report.seconds, self.report.cpu = time.monotonic() - begin, own_cpu_seconds() - cpu
         return self.report
@@ -132,7 +134,7 @@ class DerivationJob:
     @property
     def _how_to_go_on(self) -> str:
         if self._machines.count == 1:
-            return "resume=True continues it"
+            return "resume=True (--resume) continues it"
         return "tw.recover(..., all_nodes_are_down=True) completes the outputs with the ranges that are done"
 
     def _new_nodes(self) -> Nodes | None:
@@ -143,8 +145,24 @@ class DerivationJob:
     def _new_workers(self, nodes: Nodes | None) -> LocalWorkers:
         if self._executor is not None:
             return ExecutorWorkers(self._job, self._executor, nodes)
-        check_start(self._start, self._job)
-        return LocalWorkers(self._job, self._start)
+        if self._start is None and (reason := why_not_fork()):
+            return self._threads(reason)
+        start = self._start or "fork"
+        check_start(start, self._job)
+        return LocalWorkers(self._job, start)
+
+    def _threads(self, reason: str) -> ExecutorWorkers:
+        """Returns threads of this process, if it cannot be forked, as in Jupyter, whose own threads always run."""
+        if self._timeout is not None:
+            raise UsageError(
+                f"timeout= is given, and workers cannot be forked ({reason}; threads cannot be ended): give "
+                "start='spawn', or leave timeout= out"
+            )
+        self.report.notes.append(
+            f"the workers were threads, as with executor=ThreadPoolExecutor({self._workers}), because workers could "
+            f"not be forked ({reason}); start='spawn' gives processes"
+        )
+        return ExecutorWorkers(self._job, ThreadPoolExecutor(self._workers), None, is_own=True)
 
     def _begin_workers(self, workers: LocalWorkers) -> int:
         """Starts the workers before outputs are created, so that forked workers hold no files or threads of these."""
@@ -160,24 +178,21 @@ class DerivationJob:
         if nodes is not None:
             assert isinstance(workers, ExecutorWorkers)
             self._bring(nodes, workers)
-        outputs: list[Output] = []
-        try:
-            for index, derivation in enumerate(self._train):
-                if self._resume and is_there(os.fspath(derivation.path)):
+        is_resumed = [bool(self._resume) and is_there(os.fspath(each.path)) for each in self._train]
+        # Nodes join each output while it is created, so that it cannot be taken back.
+        together = self._force and nodes is None
+        new = [os.fspath(each.path) for each, resumed in zip(self._train, is_resumed, strict=True) if not resumed]
+        with opened_together(new if together else ()) as outputs:
+            for index, resumed in enumerate(is_resumed):
+                if resumed:
                     output, notes = resume_output(self._job, index, self._resume == "trust")
                     outputs.append(output)
                     self.report.notes += notes
                 else:
-                    outputs.append(
-                        create_output(self._job, index, self._plan, fields[index], self._force, self._machines)
-                    )
+                    force = self._force and not together
+                    outputs.append(create_output(self._job, index, self._plan, fields[index], force, self._machines))
             if nodes is not None:
                 nodes.wait_until_joined(outputs)
-        except BaseException:
-            for output in outputs:
-                if output.writer is not None:
-                    output.writer.abandon("another output could not be opened")
-            raise
         return outputs
 
     def _bring(self, nodes: Nodes, workers: ExecutorWorkers) -> None:
@@ -196,13 +211,19 @@ class DerivationJob:
         """Returns the fields of the outputs. The first worker finds them: functions may change or end its process."""
         first = workers.alive[0]
         first.tell("describe", self._plan.ranges)
+        first.since = time.monotonic()
         while True:
-            for each, message in workers.events(1.0):
+            if self._timeout is not None and time.monotonic() - first.since > self._timeout:
+                first.kill(f"worker {first.pid} was killed: they took longer than {self._timeout:g} s")
+            for each, message in workers.events(_WAIT_S):
                 if message is None and each is not first:  # another worker replaces it later
                     each.report.how_it_ended = each.how_it_died()
                     continue
                 if message is None:
                     raise Error(f"the functions failed on the first events: {each.how_it_died()}")
+                if message[0] == "trying":
+                    first.since = time.monotonic()
+                    continue
                 if message[0] == "described":
                     return list(message[1])
                 if message[0] == "lost":
@@ -276,66 +297,3 @@ def _cut_of(train: Sequence[Derivation]) -> RangeCut:
     if is_asked_for or all(each.only_keeps and each.copies for each in train):
         return RangeCut.whole
     return RangeCut.clusters if any(each.copies for each in train) else RangeCut.pages
-
-
-def _checked_nodes(nodes: int | None, executor: Any, order: str, resume: Resume) -> int:
-    if nodes is None:
-        nodes = (machines_of(executor) if executor is not None else None) or 1
-    if nodes < 1:
-        raise UsageError(f"nodes cannot be {nodes}: give at least 1, or None")
-    if nodes == 1:
-        return 1
-    if executor is None:
-        raise UsageError(f"nodes={nodes} is given without executor= (its workers run on the machines): give both")
-    if order == "input":
-        raise UsageError(
-            "order='input' and several machines are given (rows of several nodes cannot be ordered by key): give "
-            "order='any'; run.units tells which rows each range has"
-        )
-    if resume:
-        raise UsageError(
-            "resume=True and several machines are given (each node would have to return to its machine, which no "
-            "executor guarantees): complete the outputs with tw.recover(path, all_nodes_are_down=True), or begin anew "
-            "with force=True"
-        )
-    return nodes
-
-
-def _checked_workers(workers: int | None) -> int:
-    if workers is None:
-        return len(os.sched_getaffinity(0))
-    if workers < 1:
-        raise UsageError(f"workers cannot be {workers}: give at least 1, or None for one on each core")
-    return workers
-
-
-def _checked_train(train: Sequence[Derivation], inputs: Inputs) -> tuple[Derivation, ...]:
-    if not train:
-        raise UsageError("the train has no derivation: give at least one")
-    paths = [os.path.realpath(each.path) for each in train]
-    for path in paths:
-        if paths.count(path) > 1:
-            raise UsageError(f"{path} is the output of two derivations: give each of them its own file")
-        if path in [os.path.realpath(file.path) for file in inputs.files]:
-            raise UsageError(f"{path} is both input and output: give the output another name")
-    return tuple(train)
-
-
-def _check_order(train: Sequence[Derivation], order: str) -> None:
-    for each in train:
-        if order == "input" and not os.fspath(each.path).endswith(".root"):
-            raise UsageError(
-                f"{os.fspath(each.path)} cannot keep the order of the input (only RNTuple files can): write a .root "
-                "file, or give order='any'; run.units tells which rows each range has"
-            )
-
-
-def _check_loop(train: Sequence[Derivation], loop: EventLoop | None) -> None:
-    if loop is not None and not callable(loop):
-        raise UsageError(f"loop is {loop!r}, which is not a function")
-    for each in train:
-        name = f"the derivation of {os.fspath(each.path)}"
-        if loop is None and each.is_for_loop:
-            raise UsageError(f"{name} has only a schema, and nothing appends rows: give a function, keep, or loop=")
-        if loop is not None and not each.is_for_loop:
-            raise UsageError(f"{name} has function or keep, and the job has a loop: give the derivation only a schema")

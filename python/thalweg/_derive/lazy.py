@@ -57,30 +57,61 @@ class LazyForm:
     """The Awkward form of the rows of a table, with the column that each of its buffers needs."""
 
     def __init__(self, fields: Iterable[tuple[str, Type]]) -> None:
-        import awkward as ak
 
         row = Type("struct", members=tuple(fields))
         layout = _no_rows(row).to_awkward().layout
         self._forms = {}
-        self._buffers: list[tuple[str, str, str]] = []  # field, column to read, key
+        self._buffers: dict[str, list[tuple[str, str]]] = {}  # by field: the column to read, and the key
         for number, (name, type_) in enumerate(row.members):
             form = layout.content(name).form_with_key(f"field{number}-{{id}}")
             self._forms[name] = form
             paths = dict(_paths(form, type_, name, name))
             keys = form.expected_from_buffers(buffer_key=_KEY)
-            self._buffers += [(name, paths[key.partition("|")[0]], key) for key in keys]
-        self._form = ak.forms.RecordForm(list(self._forms.values()), list(self._forms), form_key="rows")
+            self._buffers[name] = [(paths[key.partition("|")[0]], key) for key in keys]
 
     def events(self, source: LazyRows, attrs: Mapping[str, Any] | None = None) -> Any:
-        """Returns an Awkward array whose columns are read when they are first used."""
+        """Returns an Awkward array whose fields are made, and whose columns are read, when they are first used."""
         import awkward as ak
 
-        buffers = {key: partial(self._buffer, source, name, path, key) for name, path, key in self._buffers}
-        return ak.from_buffers(self._form, len(source), buffers, buffer_key=_KEY, attrs=dict(attrs or {}))
+        rows = ak.contents.RecordArray([], [], len(source))
+        makers = [partial(self._field, source, name) for name in self._forms]
+        rows._contents, rows._fields = _Fields(makers), list(self._forms)  # noqa: SLF001 (it would make all fields)
+        return ak.Array(rows, attrs=dict(attrs or {}))
+
+    def _field(self, source: LazyRows, name: str) -> Any:
+        import awkward as ak
+
+        buffers = {key: partial(self._buffer, source, name, path, key) for path, key in self._buffers[name]}
+        return ak.from_buffers(self._forms[name], len(source), buffers, buffer_key=_KEY, highlevel=False)
 
     def _buffer(self, source: LazyRows, name: str, path: str, key: str) -> Any:
         layout = source.rows(path).to_awkward().layout.content(name)
         return _read_only(dict(_buffers(self._forms[name], layout))[key])
+
+
+class _Fields(list[Any]):
+    """The contents of a record: functions that make them, each of which is called when its content is first used."""
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return [self[each] for each in range(*index.indices(len(self)))]
+        each = super().__getitem__(index)
+        if isinstance(each, partial):
+            each = each()
+            self[index] = each
+        return each
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[index] for index in range(len(self)))
+
+    def __reversed__(self) -> Iterator[Any]:
+        return (self[index] for index in reversed(range(len(self))))
+
+    def __add__(self, other: Any) -> list[Any]:
+        return [*self, *other]
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return list, ([*self],)
 
 
 def shallow(events: Any) -> Any:

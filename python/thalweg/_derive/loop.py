@@ -108,9 +108,11 @@ class JobLoop:
         self._give(each)
 
     def _give(self, each: Worker) -> None:
-        each.task = None if self.stopped_by else self._books.take()
+        others = {other.file for other in self._workers.alive if other is not each and other.file is not None}
+        each.task = None if self.stopped_by else self._books.take(each.file, others)
         each.range, each.since = None, time.monotonic()
         if each.task is not None:
+            each.file = each.task.ranges[-1].file
             each.tell("do", each.task)
 
     def _said(self, each: Worker, message: tuple[Any, ...]) -> None:

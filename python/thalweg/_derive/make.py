@@ -25,7 +25,7 @@ def derive(
     on_error: str = "retry",
     attempts: int = 3,
     timeout: float | None = None,
-    start: str = "fork",
+    start: str | None = None,
     ranges_per_group: int | None = None,
     range_bytes: int | None = None,
     nodes: int | None = None,
@@ -35,7 +35,8 @@ def derive(
     """Returns a job that reads events once and writes all outputs of a train. `tw.derive(...).run()` runs it.
 
     Worker processes each do ranges of the input and write the outputs together. A range counts once in each output,
-    when it is committed, whichever process dies. Functions must be deterministic, since a range may be done again.
+    when it is committed, whichever process dies. Functions must be deterministic, since a range may be done again;
+    random generators of Python and NumPy are set anew for each range.
 
     inputs: a file, "file:Table", a pattern such as "data/*.root:Events", or several of these. Files are RNTuples, HDF5
         files and, if uproot is installed, TTrees; their columns must have the same types. Columns that one of the files
@@ -56,13 +57,15 @@ def derive(
     resume: continue a job that ended early, in the same files. An output that does not exist yet is begun. Raises
         UsageError if inputs, functions or options have changed, or if functions use values that cannot be compared.
         "trust": take functions as those of the beginning; a note of the report names what differs.
-    force: replace outputs that exist.
+    force: replace outputs that exist, once all outputs can be created.
     on_error: what to do if a function raises, or its process dies or hangs. "retry" tries the range up to `attempts`
         times and then stops the job. "skip" then leaves its events out of all outputs, and the report names them.
         "stop" stops the job at once. Ranges that are done are kept for `resume`.
-    timeout: the time in seconds after which a worker is killed if its range is not done. The default is no limit.
+    timeout: the time in seconds after which a worker is killed if its range is not done, or if the functions are not
+        done with the first events. The default is no limit.
     start: how workers are started. "fork": workers share the memory of this process when the job begins. "spawn":
-        workers begin empty, and functions must be importable.
+        workers begin empty, and functions must be importable. The default is "fork", or threads of this process if it
+        cannot be forked, as in Jupyter; the report says so.
     ranges_per_group: with order="input", the number of consecutive ranges that are committed together in clusters of
         their own.
     range_bytes: the decoded size in bytes up to which clusters of the input are put into one range.

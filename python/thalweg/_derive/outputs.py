@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -37,6 +38,7 @@ class Output:
     """None if the file was complete before."""
     committed: dict[int, bytes]
     """The summaries of the ranges that it had before this job began."""
+    is_new: bool = True
 
 
 def creation_options_of(job: Job, index: int) -> dict[str, Any]:
@@ -117,8 +119,7 @@ def _codec_of_input(job: Job, index: int) -> str | None:
     is_told = any(name in (derivation.tuning or {}) for name in ("wide_codec", "narrow_codec"))
     if is_told or not derivation.copies:
         return None
-    stored = job.inputs.open(0).stored
-    return stored.codec_of(job.kept[index]) if stored else None
+    return job.inputs.codec_of(job.kept[index])
 
 
 def resume_output(job: Job, index: int, trusts: bool) -> tuple[Output, list[str]]:
@@ -147,7 +148,33 @@ def resume_output(job: Job, index: int, trusts: bool) -> tuple[Output, list[str]
         if writer is not None:
             writer.abandon("the job could not be resumed")
         raise
-    return Output(path, writer, committed), notes
+    return Output(path, writer, committed, is_new=False), notes
+
+
+@contextmanager
+def opened_together(replaced: Sequence[str]) -> Iterator[list[Output]]:
+    """Takes the outputs that are opened in its block. If one cannot be opened, those that were created are removed, and
+    the files that they would have replaced are there again.
+
+    replaced: the paths of files that may be replaced."""
+    aside: list[_core.SetAside] = []
+    outputs: list[Output] = []
+    try:
+        for path in replaced:
+            aside.append(_core.SetAside(os.path.abspath(path)))
+        yield outputs
+    except BaseException:
+        for output in outputs:
+            if output.writer is not None:
+                output.writer.abandon("another output could not be opened")
+            if output.is_new:
+                with suppress(Error):  # the caller must see why another one could not be opened
+                    _core.remove_run(os.path.abspath(output.path))
+        for each in aside:
+            each.restore()
+        raise
+    for each in aside:
+        each.discard()
 
 
 def stored_plan(path: str) -> RangePlan | None:

@@ -47,11 +47,15 @@ class RangePlan:
 
     @property
     def tasks(self) -> list[tuple[Range, ...]]:
-        """The ranges that one worker does at a time, in the order in which they are given out, large ones first."""
+        """The ranges that one worker does at a time, in the order in which they are given out: large ones first, and
+        those of one file one after the other, so that few files are open at a time."""
         ranges = self.ranges
         size = self.per_group or 1
         groups = [tuple(ranges[first : first + size]) for first in range(0, len(ranges), size)]
-        return groups if self.per_group else sorted(groups, key=lambda group: -len(group[0]))
+        largest = [max((stop - start for start, stop in pairwise((0, *ends))), default=0) for ends in self.files]
+        if self.per_group:
+            return groups
+        return sorted(groups, key=lambda group: (-largest[group[0].file], group[0].file, -len(group[0])))
 
     def number_of(self, task: Sequence[Range]) -> int:
         """Returns the number of the work unit of a task, or of its group."""

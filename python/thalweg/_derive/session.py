@@ -19,8 +19,9 @@ from thalweg._derive.inputs import Inputs
 from thalweg._derive.kept import Kept, kept_columns
 from thalweg._derive.large_summaries import LARGE_BYTES, PART, TABLE, append_large, in_unit
 from thalweg._derive.lazy import LazyForm, LazyRows
-from thalweg._derive.opened import OpenInput
+from thalweg._derive.opened import FewOpenInputs
 from thalweg._derive.ranges import Range
+from thalweg._derive.seeds import Seeds
 from thalweg._derive.summaries import MOST_BYTES, Summary
 from thalweg._derive.types import UnknownTypeError, type_of_values
 from thalweg._derive.unit import EventLoop, EventRange, OutputRows, looped
@@ -47,6 +48,8 @@ class Job:
     """The event loop, if rows come from one and not from functions."""
     identities: tuple[Identity, ...] = ()
     """What identifies the functions of each derivation, as they are before they are called."""
+    state: int = 0
+    """The state of the random generators of the process when the job began."""
 
 
 @dataclass(frozen=True)
@@ -70,33 +73,40 @@ class Looped:
 
 Made = Derived | Looped
 Announce = Callable[[tuple[Any, ...]], None]
-"""Called with ("began", range) and ("committing", output, range, summary) before each step, so that the process of the
-job knows what happened if this worker dies."""
+"""Called with ("trying",) before functions are tried on events, and with ("began", range) and ("committing", output,
+range, summary) before each step of the work. So the process of the job knows what happened if this worker hangs or
+dies."""
 
 
 class WorkerSession:
-    """The state of one thread of a worker. It opens each file and each output once."""
+    """The state of one thread of a worker. It opens each file and each output once.
 
-    def __init__(self, job: Job) -> None:
+    is_process: the worker is a process of its own, so that no other thread uses its random generators.
+    """
+
+    def __init__(self, job: Job, is_process: bool) -> None:
         self._job = job
-        self._inputs: dict[int, OpenInput] = {}
+        functions = (function for each in job.train for function in each.functions(job.loop))
+        self._seeds = Seeds(functions, job.state) if is_process else None
+        self._inputs = FewOpenInputs(job.inputs.files, job.inputs.opened, self._close)
         self._attached: dict[int, Attached] = {}
         self._kept: dict[tuple[int, int], Kept | None] = {}  # by output and file
         self._computed: dict[int, TableSchema] = {}  # the schema of each output without the columns that it keeps
         self._tried: dict[int, Summary] = {}  # the summary of the events on which functions were tried, by output
         self._first_sums: dict[int, bytes] = {}  # the summary of the first events, by output
-        self._counted = (0, 0)
+        self._counted = self._copied_before = (0, 0)  # pages and bytes; the latter of files that are closed
         self.used: set[str] = set()
 
     @cached_property
     def _form(self) -> LazyForm:
         return LazyForm(self._job.inputs.fields)
 
-    def describe(self, ranges: Sequence[Range]) -> list[tuple[tuple[str, Type], ...]]:
+    def describe(self, ranges: Sequence[Range], announce: Announce) -> list[tuple[tuple[str, Type], ...]]:
         """Returns the fields of each output, found from the first events. Raises what the functions raise."""
         found = []
         for index in range(len(self._job.train)):
-            fields = self._fields_of(index, ranges)
+            fields = self._fields_of(index, ranges, announce)
+            announce(("trying",))
             found.append((*fields, (TABLE, PART)) if self._is_summary_large(index, ranges) else fields)
         return found
 
@@ -110,7 +120,7 @@ class WorkerSession:
 
     def open(self, handles: Sequence[str | None]) -> None:
         """Attaches to the outputs; the handle of a complete output is None."""
-        self._kept, self._computed, self._counted = {}, {}, (0, 0)
+        self._kept, self._computed, self._counted, self._copied_before = {}, {}, (0, 0), (0, 0)
         self._attached = {out: attach(handle) for out, handle in enumerate(handles) if handle is not None}
 
     def do(self, task: Task, announce: Announce) -> list[float]:
@@ -150,8 +160,8 @@ class WorkerSession:
 
     def copied(self) -> tuple[int, int]:
         """Returns the numbers of pages and bytes that were copied without decoding since the last call."""
-        counts = [kept.copied for kept in self._kept.values() if kept is not None]
-        pages, size = (sum(each) for each in zip(*counts, strict=True)) if counts else (0, 0)
+        counts = [self._copied_before, *(kept.copied for kept in self._kept.values() if kept is not None)]
+        pages, size = (sum(each) for each in zip(*counts, strict=True))
         before, self._counted = self._counted, (pages, size)
         return pages - before[0], size - before[1]
 
@@ -161,9 +171,18 @@ class WorkerSession:
 
     def _results(self, each: Range, outputs: Sequence[int]) -> list[tuple[int, Made]]:
         if self._job.loop is not None:
+            self._seed(each)
             return self._looped(self._job.loop, each, outputs)
         source = self._source(each.file, each.start, each.stop)
-        return [(out, derived(self._job.train[out], self._job.kept[out], source)) for out in outputs]
+        results: list[tuple[int, Made]] = []
+        for out in outputs:
+            self._seed(each)
+            results.append((out, derived(self._job.train[out], self._job.kept[out], source)))
+        return results
+
+    def _seed(self, each: Range) -> None:
+        if self._seeds is not None:
+            self._seeds.begin(each.number)
 
     def _encoded(self, out: int, range_: Range, summary: Summary) -> bytes:
         """Returns the summary of a range. Raises UsageError if it cannot be added to that of the first events."""
@@ -242,24 +261,27 @@ class WorkerSession:
         if self._job.inputs.fills_of(file).keys() & set(self._job.kept[out]):
             return None
         if (out, file) not in self._kept:
-            name, derivation, each = self._job.tables[out], self._job.train[out], self._input(file)
+            name, derivation, each = self._job.tables[out], self._job.train[out], self._inputs.open(file)
             self._kept[out, file] = kept_columns(
                 self._attached[out], each.table, each.stored, name, self._job.kept[out], derivation.copy_pages
             )
         return self._kept[out, file]
 
-    def _input(self, file: int) -> OpenInput:
-        if file not in self._inputs:
-            self._inputs[file] = self._job.inputs.open(file)
-        return self._inputs[file]
+    def _close(self, file: int) -> None:
+        """Lets go of what reads a file that is closed."""
+        for key in [key for key in self._kept if key[1] == file]:
+            kept = self._kept.pop(key)
+            if kept is not None:
+                pages, size = kept.copied
+                self._copied_before = self._copied_before[0] + pages, self._copied_before[1] + size
 
     def _source(self, file: int, start: int, stop: int) -> RowSource:
-        inputs, table = self._job.inputs, self._input(file).table
+        inputs, table = self._job.inputs, self._inputs.open(file).table
         lazy = LazyRows(table, start, stop, self.used, inputs.fills_of(file))
         attrs = {"file": inputs.files[file].path, "dataset": table.name, "first_event": start}
         return RowSource(lambda: self._form, lazy, attrs)
 
-    def _fields_of(self, index: int, ranges: Sequence[Range]) -> tuple[tuple[str, Type], ...]:
+    def _fields_of(self, index: int, ranges: Sequence[Range], announce: Announce) -> tuple[tuple[str, Type], ...]:
         derivation = self._job.train[index]
         known = dict(self._job.inputs.fields)
         fields = {name: known[name] for name in self._job.kept[index]}
@@ -271,6 +293,7 @@ class WorkerSession:
             return tuple((fields | given).items())
         error: Exception | None = None
         for each in self._samples(ranges):
+            announce(("trying",))
             try:
                 tried = derived(derivation, self._job.kept[index], self._source(*each))
                 self._tried[index] = tried.summary

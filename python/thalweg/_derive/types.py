@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from thalweg._base.errors import UsageError
-from thalweg._schema.types import Type, as_type, float32, string
+from thalweg._schema.types import Type, as_type, float32, optional, string
 
 
 class UnknownTypeError(UsageError):
@@ -37,7 +37,8 @@ def type_of_values(value: Any, what: str) -> Type:
         array = np.asarray(value)
         if array.ndim == 0:
             raise UsageError(f"{what} is one number, {value!r}: return a column with one row for each event")
-        return replace(_stored(array.dtype), shape=array.shape[1:])
+        type_ = replace(_stored(array.dtype), shape=array.shape[1:])
+        return _optional(type_, what) if isinstance(value, np.ma.MaskedArray) else type_
     try:
         layout = ak.to_packed(ak.Array(value), highlevel=False)
     except Exception as error:
@@ -48,7 +49,9 @@ def type_of_values(value: Any, what: str) -> Type:
 def _of_layout(layout: Any, what: str) -> Type:
     if layout.is_unknown:
         raise UnknownTypeError(f"the type of {what} is not known (all its values are empty): give schema=")
-    if layout.is_option or layout.is_indexed:
+    if layout.is_option:  # also if none of these values is missing, since one of another range may be
+        return _optional(_of_layout(layout.content, what), what)
+    if layout.is_indexed:
         return _of_layout(layout.content, what)
     if layout.is_union:
         raise UsageError(f"{what} has values of several types: return one column for each type")
@@ -65,6 +68,17 @@ def _of_layout(layout: Any, what: str) -> Type:
         return Type("list", element=_of_layout(layout.content, what))
     array = np.asarray(layout.to_backend_array())
     return replace(_stored(array.dtype), shape=array.shape[1:])
+
+
+def _optional(type_: Type, what: str) -> Type:
+    """Returns the type of values that may be missing. Raises UsageError if only whole values can be stored."""
+    try:
+        return type_ if type_.is_optional else optional(type_)
+    except UsageError as error:
+        raise UsageError(
+            f"{what} may have missing values, as its type in Awkward says ({error}): replace them with ak.fill_none, "
+            "drop them, or give its type in schema= if none is ever missing"
+        ) from error
 
 
 def _stored(dtype: np.dtype[Any]) -> Type:

@@ -1,8 +1,9 @@
-"""A worker process: it receives its tasks over a pipe and sends back what it has done."""
+"""A worker process: it receives its tasks over a channel and sends back what it has done."""
 
 from __future__ import annotations
 
 import ctypes
+import gc
 import math
 import os
 import signal
@@ -10,10 +11,11 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
-from multiprocessing.connection import Connection
+from contextlib import suppress
 from typing import Any
 
 from thalweg._base.errors import SystemError  # noqa: A004
+from thalweg._derive.channel import Channel
 from thalweg._derive.session import Job, Task, WorkerSession
 from thalweg._derive.usage import own_cpu_seconds, pss_bytes
 
@@ -21,50 +23,64 @@ _PR_SET_PDEATHSIG = 1
 _LOOK_EVERY_S = 0.5
 
 
-def main(pipe: Connection[Any, Any], job: Job, parent: int) -> None:
+def main(channel: Channel, job: Job, parent: int) -> None:
     """Runs until it is told to end, or until the process that started it has ended."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the process of the job decides
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     _die_with(parent)
+    gc.freeze()  # to search what was inherited would copy it, since the collector writes to all objects
+    code = 1
     try:
-        session = WorkerSession(job)
-        while (message := pipe.recv()) is not None:
+        session = WorkerSession(job, True)
+        while (message := channel.receive()) is not None:
             what, *arguments = message
-            _ANSWERS[what](session, pipe, *arguments)
+            _ANSWERS[what](session, channel, *arguments)
         session.finish()
-        pipe.send(("ended", sorted(session.used), usage(at_end=True)))
-    except (EOFError, BrokenPipeError):  # the process of the job has ended
-        os._exit(1)
+        channel.send(("ended", sorted(session.used), usage(at_end=True)))
+        code = 0
+    except (EOFError, BrokenPipeError):
+        pass  # the process of the job has ended
+    except BaseException:
+        traceback.print_exc()
+    _end(code)
 
 
-def _describe(session: WorkerSession, pipe: Connection[Any, Any], ranges: Any) -> None:
+def _end(code: int) -> None:
+    """Ends this process. Python itself would wait for threads and processes that functions have left."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(Exception):
+            stream.flush()
+    os._exit(code)
+
+
+def _describe(session: WorkerSession, channel: Channel, ranges: Any) -> None:
     try:
-        pipe.send(("described", session.describe(ranges)))
-    except Exception as error:
-        pipe.send(("failed", None, str(error), _text(), False))
+        channel.send(("described", session.describe(ranges, channel.send)))
+    except BaseException as error:
+        channel.send(("failed", None, str(error) or type(error).__name__, _text(), False))
 
 
-def _open(session: WorkerSession, pipe: Connection[Any, Any], handles: list[str | None]) -> None:
+def _open(session: WorkerSession, channel: Channel, handles: list[str | None]) -> None:
     try:
         session.open(handles)
     except Exception as error:
-        pipe.send(("failed", None, str(error), _text(), True))
+        channel.send(("failed", None, str(error), _text(), True))
 
 
-def _do(session: WorkerSession, pipe: Connection[Any, Any], task: Task) -> None:
+def _do(session: WorkerSession, channel: Channel, task: Task) -> None:
     range_: list[int] = []
 
     def announce(message: tuple[Any, ...]) -> None:
         if message[0] == "began":
             range_[:] = [message[1]]
-        pipe.send(message)
+        channel.send(message)
 
     try:
         times = session.do(task, announce)
     except BaseException as error:
-        pipe.send(failure_of(error, range_[0] if range_ else None))
+        channel.send(failure_of(error, range_[0] if range_ else None))
     else:
-        pipe.send(("done", times, usage(), [], session.copied()))
+        channel.send(("done", times, usage(), [], session.copied()))
 
 
 _ANSWERS: dict[str, Callable[..., None]] = {"describe": _describe, "open": _open, "do": _do}

@@ -17,21 +17,27 @@ from typing import Any
 
 from thalweg._base.errors import UsageError
 from thalweg._derive import worker
+from thalweg._derive.channel import Channel
 from thalweg._derive.report import WorkerReport
 from thalweg._derive.session import Job, Task
 
 STARTS = ("fork", "spawn")
+_END_S = 2.0  # time in which a process ends once its connection has ended
 
 
 @dataclass
 class Worker:
     number: int
     process: Any
-    pipe: Any
+    channel: Any
     report: WorkerReport
+    death: int = -1
+    """A descriptor that is ready once the process has ended, whoever else holds its connection."""
     task: Task | None = None
     range: int | None = None
     """The range that it does."""
+    file: int | None = None
+    """The file that it has open."""
     since: float = 0.0
     """The time at which it began its range, or began to wait."""
     announced: list[tuple[int, int, bytes]] = field(default_factory=list)
@@ -44,12 +50,12 @@ class Worker:
         return int(self.process.pid)
 
     def tell(self, *message: Any) -> None:
-        with suppress(OSError):  # the worker has died, and `Workers.events` reports it
-            self.pipe.send(message)
+        with suppress(OSError):  # the worker has died, and `LocalWorkers.events` reports it
+            self.channel.send(message)
 
     def end(self) -> None:
         with suppress(OSError):
-            self.pipe.send(None)
+            self.channel.send(None)
 
     def kill(self, why: str) -> None:
         self.ended_by = self.ended_by or why
@@ -74,9 +80,11 @@ class LocalWorkers:
         self._context = multiprocessing.get_context(start)
         self.alive: list[Worker] = []
         self.reports: list[WorkerReport] = []
+        self.notes: list[str] = []
+        """What the report of the job says about them."""
 
     def start(self) -> Worker:
-        ours, theirs = self._context.Pipe()
+        ours, theirs = Channel.pair()
         process = self._context.Process(  # type: ignore[attr-defined]
             target=worker.main, args=(theirs, self._job, os.getpid()), daemon=False
         )
@@ -84,23 +92,30 @@ class LocalWorkers:
         theirs.close()
         report = WorkerReport(len(self.reports), process.pid)
         self.reports.append(report)
-        self.alive.append(Worker(report.number, process, ours, report, since=time.monotonic()))
+        now = time.monotonic()
+        self.alive.append(Worker(report.number, process, ours, report, _death_of(process), since=now))
         return self.alive[-1]
 
     def events(self, timeout_s: float) -> Iterator[tuple[Worker, tuple[Any, ...] | None]]:
         """Yields messages of workers, and None for a worker that has died, after its last message."""
-        by_pipe = {each.pipe: each for each in self.alive}
-        for ready in wait(list(by_pipe), timeout_s):
-            each = by_pipe[ready]
-            try:
-                yield each, each.pipe.recv()
-            except (EOFError, OSError, pickle.UnpicklingError):  # it may die in the middle of a message
+        ready = wait([end for each in self.alive for end in (each.channel, each.death)], timeout_s)
+        for each in list(self.alive):
+            if each.channel not in ready and each.death not in ready:
+                continue
+            for message in each.channel.arrived():
+                yield each, message
+            if each.death in ready or each.channel.has_ended:
                 self._bury(each)
                 yield each, None
 
     def _bury(self, each: Worker) -> None:
+        """Waits until a process has ended. Its connection ends with it, or before it if a function has closed it."""
+        if not wait([each.death], _END_S):  # `join` with a timeout waits for a pipe that may be closed, too
+            each.kill(f"worker {each.pid} was killed: its connection to the job was closed")
         each.process.join()
-        each.pipe.close()
+        each.channel.close()
+        if each.death != each.process.sentinel:
+            os.close(each.death)
         self.alive.remove(each)
 
     def look(self) -> str:
@@ -117,6 +132,18 @@ class LocalWorkers:
         for each in list(self.alive):
             self._bury(each)
 
+    def close(self) -> None:
+        """Ends what outlives the workers. Nothing is left of processes."""
+
+
+def _death_of(process: Any) -> int:
+    """Returns a descriptor that is ready once a process has ended. The sentinel of multiprocessing is the end of a
+    pipe, which processes that the worker has started hold open; it is used if the kernel has nothing better."""
+    try:
+        return os.pidfd_open(process.pid)
+    except OSError:
+        return int(process.sentinel)
+
 
 def check_start(start: str, job: Job) -> None:
     """Raises UsageError if workers cannot be started in this way."""
@@ -130,11 +157,14 @@ def check_start(start: str, job: Job) -> None:
                 f"the functions of the job cannot be sent to spawned workers ({error}): define them with def at the "
                 "top of a module, or give start='fork'"
             ) from error
-    elif reason := _why_not_fork():
-        raise UsageError(f"workers cannot be forked ({reason}): stop this before, or give start='spawn'")
+    elif reason := why_not_fork():
+        raise UsageError(
+            f"workers cannot be forked ({reason}): stop this before, or give start='spawn'; if start= is left "
+            "out, the workers are threads"
+        )
 
 
-def _why_not_fork() -> str:
+def why_not_fork() -> str:
     """Returns why this process cannot be forked: a forked process has no other threads and would wait for them."""
     # The threads of fsspec, with which uproot reads, are started anew after a fork.
     harmless = ("fsspecIO", "asyncio_")

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-import os
+import gc
+import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy.typing as npt
 import uproot
 
 from thalweg._base.errors import DataError, UsageError
-from thalweg._base.file_state import FileState, HeldFile
+from thalweg._base.file_state import HeldFile
+from thalweg._others.tree_file import opened_by_uproot
 from thalweg._others.tree_types import NoTypeError, field_name_of, strings_in, type_of_form, values_of_array
 from thalweg._reading.asked import BATCH_BYTES, check_batches, listed, selected_row
 from thalweg._reading.gather import read_chosen
@@ -29,6 +32,12 @@ from thalweg._values.rows import Rows
 from thalweg._values.select import Chosen
 
 _CLASSES = ("TTree", "TNtuple", "TNtupleD")
+_LEAVES = frozenset(f"TLeaf{letter}" for letter in "BSILFDO")
+_DIMENSIONS = re.compile(r"\[([0-9]+)\]")
+
+Leaf: TypeAlias = tuple[str, int, bool, bool, tuple[str, ...]]
+_known_types: dict[Leaf, Type] = {}  # finding a type takes longer than reading a branch
+_described_types: dict[tuple[Type, str], Type] = {}
 
 
 class TreeTable(Table):
@@ -64,6 +73,10 @@ class TreeTable(Table):
     @property
     def by_uproot(self) -> Mapping[str, Any]:
         return self._branches
+
+    @property
+    def survives_fork(self) -> bool:
+        return True
 
     def storage(self) -> list[tuple[int, int]]:
         self._check_is_open()
@@ -199,17 +212,22 @@ def open_trees(others: StoredRun, open_: Callable[[str], Run]) -> Run:
 
     open_: the function that opens a path again.
     """
+    with _without_collection():
+        return _opened(others, open_)
+
+
+def _opened(others: StoredRun, open_: Callable[[str], Run]) -> Run:
     path = others.path
     held = HeldFile(path)
     try:
-        file = uproot.open({path: None})  # a path alone may be taken apart at a colon
+        file = opened_by_uproot(held)
     except Exception as error:
         others.problems = tuple(_why_not(each, error) for each in others.problems)
         return others
     if others.origin.state:
         others.origin.state.check(held.state, path)
     run = TreeRun(Origin(path, "", False, open_, state=held.state), file, others, held)
-    held.state.check(FileState.of(os.stat(path)), path)  # uproot has opened the path by itself
+    held.check()
     return run
 
 
@@ -217,6 +235,18 @@ def _why_not(problem: LeftOut, error: Exception) -> LeftOut:
     if not problem.why.startswith("it is a TTree"):
         return problem
     return LeftOut(problem.path, f"it is a TTree, and uproot cannot open the file ({type(error).__name__}: {error})")
+
+
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """Stops the garbage collector. The thousands of objects of a tree are no garbage, and each search takes long."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def tree_names(file: Any) -> list[str]:
@@ -240,6 +270,33 @@ def _free_name(path: str, taken: Mapping[str, Type]) -> str:
 
 
 def _type_of(branch: Any) -> Type:
+    key = _leaf_of(branch)
+    type_ = _known_types.get(key) if key else None
+    if type_ is None:
+        type_ = _found_type(branch)
+        if key:
+            _known_types[key] = type_
+    is_leaf_list = branch.title.startswith(branch.name)  # such as "x/F"; any other title is a description
+    if is_leaf_list:
+        return type_
+    described = type_, branch.title
+    if described not in _described_types:
+        _described_types[described] = replace(type_, description=branch.title)
+    return _described_types[described]
+
+
+def _leaf_of(branch: Any) -> Leaf | None:
+    """Returns what tells the type of a branch with numbers or lists of numbers; None for any other branch."""
+    leaves = branch.member("fLeaves")
+    if branch.classname != "TBranch" or len(leaves) != 1 or leaves[0].classname not in _LEAVES:
+        return None
+    (leaf,) = leaves
+    is_list = leaf.member("fLeafCount") is not None
+    shape = tuple(_DIMENSIONS.findall(leaf.member("fTitle")))
+    return leaf.classname, leaf.member("fLen"), bool(leaf.member("fIsUnsigned")), is_list, shape
+
+
+def _found_type(branch: Any) -> Type:
     interpretation = branch.interpretation
     what = str(interpretation).partition("\n")[0]
     if what.startswith("AsObjects(") and "Model_" in what:
@@ -253,8 +310,7 @@ def _type_of(branch: Any) -> Type:
         raise
     except Exception as error:
         raise NoTypeError(f"uproot cannot read it, as {what}: {type(error).__name__}") from error
-    is_leaf_list = branch.title.startswith(branch.name)  # such as "x/F"; any other title is a description
-    return replace(type_, description="" if is_leaf_list else branch.title)
+    return type_
 
 
 def _read(branch: Any, type_: Type, start: int, stop: int) -> Any:

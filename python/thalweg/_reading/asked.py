@@ -60,15 +60,14 @@ def _pruned(type_: Type, paths: list[list[str]], table: str) -> Type:
         return type_
     if type_.element is not None:
         return replace(type_, element=_pruned(type_.element, paths, table))
-    known = dict(type_.members)
+    wanted: dict[str, list[list[str]]] = {}
     for path in paths:
-        if path[0] not in known:
-            fields = ", ".join(known)
-            raise UnknownNameError(f"table '{table}' has no column '{'/'.join(path)}'; its fields are {fields}")
-    members = []
-    for name, member in type_.members:
-        if inner := [path[1:] for path in paths if path[0] == name]:
-            members.append((name, _pruned(member, inner, table)))
+        wanted.setdefault(path[0], []).append(path[1:])
+    if unknown := wanted.keys() - dict(type_.members).keys():
+        path = next(each for each in paths if each[0] in unknown)
+        fields = ", ".join(name for name, _ in type_.members)
+        raise UnknownNameError(f"table '{table}' has no column '{'/'.join(path)}'; its fields are {fields}")
+    members = [(name, _pruned(each, wanted[name], table)) for name, each in type_.members if name in wanted]
     return replace(type_, members=tuple(members))
 
 

@@ -123,6 +123,11 @@ class Table(ABC):
         self._check_is_open()
         return None
 
+    @property
+    def survives_fork(self) -> bool:
+        """Whether a forked process can read on. File positions and threads of other libraries do not survive that."""
+        return self.stored_in() is not None
+
     @abstractmethod
     def page_ends(self, most: int) -> Iterator[list[int]]:
         """Yields the rows at which pages end, for at most `most` columns with one item a row, spread over the table."""

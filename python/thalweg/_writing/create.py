@@ -76,7 +76,8 @@ def create(
     A journal lies beside the file until it is closed.
 
     schema: the result of `tw.schema`, or the dictionary that it takes.
-    force: replace a file, or an unfinished run, that exists.
+    force: replace a file, or an unfinished run, that exists. It is removed once the new run has begun, and stays as it
+        was if that fails.
     resume: continue an unfinished run in the same file, once all its writers have died. Its rows stay, and
         `committed_keys` of the result says which work units need not be done again. No schema is needed. Metadata and
         knobs of the run stay; given knobs replace them, except codecs and page sizes. A run of several nodes continues

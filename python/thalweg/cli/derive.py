@@ -2,6 +2,7 @@
 
 import importlib
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Annotated, Any
@@ -10,14 +11,15 @@ import typer
 
 import thalweg
 from thalweg._base.errors import UsageError
-from thalweg._base.quantities import duration_ns
+from thalweg._base.quantities import duration_ns, size_bytes
 from thalweg._derive.report import DerivationError, DerivationReport
 from thalweg.cli._derive_progress import DerivationProgress
-from thalweg.cli._output import AllowMissingOption, JsonOption, as_epilog, print_json, say
+from thalweg.cli._output import AllowMissingOption, JsonOption, SetOption, as_epilog, print_json, say
 
 EXAMPLES = [
     "thalweg derive train.py --input run.h5:ch0 --workers 8",
     "thalweg derive train.py --input run.h5:ch0 --resume --on-error skip --json",
+    "thalweg derive train.py --input run.root:ch0 --range-bytes 16MiB --codec zstd-3 --set cluster_bytes=32MiB",
 ]
 
 
@@ -79,8 +81,24 @@ def derive(
         ),
     ] = None,
     start: Annotated[
-        str, typer.Option(metavar="fork|spawn", help="Start method of the worker processes, as in multiprocessing.")
-    ] = "fork",
+        str | None,
+        typer.Option(
+            metavar="fork|spawn",
+            help="Start method of the worker processes, as in multiprocessing. The default is fork.",
+        ),
+    ] = None,
+    range_bytes: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE",
+            help="Decoded size up to which clusters of the input are put into one range, for example 16MiB.",
+        ),
+    ] = None,
+    codec: Annotated[
+        str | None,
+        typer.Option(metavar="CODEC", help="Compression of the outputs whose derivation has no codec, as in record."),
+    ] = None,
+    set_: SetOption = None,
     quiet: Annotated[bool, typer.Option(help="Show no progress.", show_default=False)] = False,
     allow_missing: AllowMissingOption = False,
     json: JsonOption = False,
@@ -102,9 +120,10 @@ def derive(
     inputs = input_ or getattr(module, "inputs", None)
     if inputs is None:
         raise UsageError(f"{file} has no input: give --input FILE, or define `inputs` in {file}")
+    knobs = thalweg.Tuning.parse(set_ or ())
     job = thalweg.derive(
         inputs,
-        train,
+        [_with(each, codec, knobs) for each in train],
         loop=getattr(module, "loop", None),
         workers=workers,
         order=order,
@@ -112,8 +131,9 @@ def derive(
         force=force,
         on_error=on_error,
         attempts=attempts,
-        timeout=duration_ns(timeout) / 1e9 if timeout else None,
+        timeout=duration_ns(timeout) / 1e9 if timeout is not None else None,
         start=start,
+        range_bytes=size_bytes(range_bytes) if range_bytes is not None else None,
         missing=getattr(module, "missing", None),
     )
     try:
@@ -122,8 +142,21 @@ def derive(
     except DerivationError as error:
         _print(error.report, json)
         raise
+    except KeyboardInterrupt as interrupt:
+        if not str(interrupt):  # it came before the outputs were there, and nothing is left of the job
+            raise
+        _print(job.report, json)
+        raise thalweg.Error(str(interrupt)) from interrupt
     _print(job.report, json)
     return 0 if job.report.is_whole or (allow_missing and job.report.has_all_events) else 1
+
+
+def _with(derivation: Any, codec: str | None, knobs: thalweg.Tuning) -> Any:
+    """Returns a derivation with the options of the command line: a codec if it has none, and knobs, which win."""
+    if not isinstance(derivation, thalweg.Derivation):
+        raise UsageError(f"`train` holds {derivation!r}: give a list of tw.Derivation(...)")
+    tuning = {**(derivation.tuning or {}), **knobs} if knobs else derivation.tuning
+    return replace(derivation, codec=derivation.codec or codec, tuning=tuning)
 
 
 def _print(report: DerivationReport, json: bool) -> None:

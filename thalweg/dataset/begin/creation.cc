@@ -30,35 +30,42 @@ bool has_begun(RunPlace const& place) {
 
 } // namespace
 
-void clear_place(std::string const& path, bool force) {
-    std::vector<base::FileDescriptor> locks; // until all is gone
+void check_folder_of(std::string const& path) {
     auto const folder = std::filesystem::path(path).parent_path().string();
     if (!exists(folder)) base::fail_usage({"cannot create " + path, "there is no folder " + folder, "make it first"});
     if (base::is_directory(path)) base::fail_usage({"cannot create " + path, "it is a directory"});
+}
+
+void clear_place(std::string const& path) {
+    check_folder_of(path);
     if (auto const places = places_of_run(path); !places.empty()) {
+        std::vector<base::FileDescriptor> locks;                                  // until all is gone
         for (auto const& place : places) locks.push_back(place.lock_exclusive()); // refused while it is being written
         auto const journals = open_journals(places, storage::OpenMode::read_only);
         check_nodes_are_down(places, journals, "replace");
-        if (force) {
-            remove_run_of(places, journals);
-        } else if (is_stub(places, journals)) {
-            places.front().clear_stub();
-        } else {
+        if (!is_stub(places, journals)) {
             base::fail_usage(
                 {"cannot create " + path, "the journal of an unfinished run is beside it",
                  fmt::format(
                      "complete that run with `thalweg recover {}`, or replace it with --force (in Python: force=True)",
                      path)});
         }
+        places.front().clear_stub();
     }
-    if (exists(path) && !force) {
+    if (exists(path)) {
         base::fail_usage({"cannot create " + path, "it exists, and a closed file is not opened for writing again",
                           "replace it with --force (in Python: force=True)"});
     }
     RunPlace const place(path);
     place.remove_later_segments(); // that were left without their journal
     place.parts().remove();
-    if (force) base::remove_file(path);
+}
+
+void remove_run_at(std::string const& path) {
+    auto const places = places_of_run(path);
+    if (places.empty()) return;
+    remove_run_of(places, open_journals(places, storage::OpenMode::read_only));
+    RunPlace(path).parts().remove();
 }
 
 void remove_traces(OpenRun const& run, RunPlace const& place, std::string const& why) {

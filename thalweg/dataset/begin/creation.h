@@ -8,8 +8,15 @@
 
 namespace thalweg::dataset {
 
-// Makes room for a new run at `path`. Throws base::UsageError if something is there that may not be removed.
-void clear_place(std::string const& path, bool force);
+// Throws base::UsageError if the folder of a new run does not exist, or if its path is that of a directory.
+void check_folder_of(std::string const& path);
+
+// Makes room for a new run at `path`, where a creation that died may have left something. Throws base::UsageError if a
+// file or a run is there: `SetAside` makes room if it may be replaced.
+void clear_place(std::string const& path);
+
+// Removes an unfinished run with its journals and its memory. Its locks must be held.
+void remove_run_at(std::string const& path);
 
 // Removes what a creation that failed has left: there is nothing in it to recover. If other nodes have begun to write,
 // they are told `why`, and all stays.

@@ -1,4 +1,5 @@
 // Several nodes write one file.
+#include "thalweg/dataset/begin/set_aside.h"
 #include "thalweg/dataset/nodes/meeting.h"
 #include "thalweg/dataset/test_nodes.h"
 
@@ -81,7 +82,7 @@ TEST_P(Nodes, AreNotRecoveredWhileOneMayLive) {
         for (auto& writer : writers) writer->abandon();
     }
     move_to_another_machine({path_, {1, 2}});
-    for (auto const& said : {message_of([&] { recover(path_); }), message_of([&] { clear_place(path_, true); })}) {
+    for (auto const& said : {message_of([&] { recover(path_); }), message_of([&] { SetAside{path_}; })}) {
         EXPECT_NE(said.find("node 2 on elsewhere"), std::string::npos) << said;
         EXPECT_NE(said.find("--all-nodes-are-down"), std::string::npos) << said;
     }
