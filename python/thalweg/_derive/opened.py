@@ -5,18 +5,25 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, Protocol, cast
 
 from thalweg import _core
+from thalweg._reading.origin import Origin
 from thalweg._reading.run import Run
 from thalweg._reading.table import Table
-
-if TYPE_CHECKING:
-    from thalweg._derive.inputs import InputFile
 
 _MOST_KEPT = 16  # number of files that stay open in the process of a job
 _MOST_COLUMNS = 60_000  # of all kept files that another library reads: each column takes about 8 kB
 _MOST_OPEN = 4  # number of other files that stay open in a worker
+
+
+class PlannedFile(Protocol):
+    """The part of an input file that opening it needs."""
+
+    @property
+    def origin(self) -> Origin: ...
+    @property
+    def table(self) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -51,7 +58,7 @@ class OpenInputs:
         else:
             each.run.close()
 
-    def kept(self, file: InputFile) -> OpenInput | None:
+    def kept(self, file: PlannedFile) -> OpenInput | None:
         return self._kept.get((file.origin.path, file.table))
 
     def __getstate__(self) -> dict[str, Any]:
@@ -61,7 +68,7 @@ class OpenInputs:
 class FewOpenInputs:
     """The inputs of a worker: those that it has inherited, and the last few of all others. Any other one is closed."""
 
-    def __init__(self, files: Sequence[InputFile], kept: OpenInputs, closing: Callable[[int], None]) -> None:
+    def __init__(self, files: Sequence[PlannedFile], kept: OpenInputs, closing: Callable[[int], None]) -> None:
         """closing: called with the number of a file before it is closed."""
         self._files = files
         self._kept = kept
@@ -86,6 +93,6 @@ class FewOpenInputs:
         self._last.pop(oldest).run.close()
 
 
-def reopened(file: InputFile) -> OpenInput:
+def reopened(file: PlannedFile) -> OpenInput:
     """Raises DataError if the file is not the one that the job was planned with."""
     return opened_input(cast(Run, file.origin.reopened()), file.table)
