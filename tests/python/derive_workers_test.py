@@ -188,7 +188,7 @@ def test_processes_of_an_executor_draw_different_numbers(inputs: Path, tmp_path:
 def test_inputs_are_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str) -> None:
     monkeypatch.setattr(opened, "_MOST_KEPT", 1)  # four trees
     (tmp_path / "in").mkdir()
-    paths = [write_input(tmp_path / "in" / f"{number:02d}{ending}", 20 * number, 20) for number in range(30)]
+    paths = [write_input(tmp_path / "in" / f"{number:02d}{ending}", 15 * number, 15) for number in range(40)]
     before = len(os.listdir("/proc/self/fd"))
 
     def descriptors(of: ak.Array) -> dict[str, Any]:
@@ -199,7 +199,7 @@ def test_inputs_are_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, endi
     job.run()
     rows = sorted_rows(tmp_path / "a.root")
     assert rows.event.to_list() == list(range(600))
-    assert max(rows.open) < before + 30
+    assert max(rows.open) < before + 40
 
 
 def test_pages_are_counted_that_files_had_which_are_closed(tmp_path: Path) -> None:

@@ -144,7 +144,7 @@ def test_verify_reads_trees(tree_file: Path, thalweg_command) -> None:
 
 
 def test_trees_that_uproot_cannot_open_are_named_with_the_reason(tree_file: Path, monkeypatch) -> None:
-    def fail(*_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise ValueError("it is too new")
 
     monkeypatch.setattr(uproot, "open", fail)
