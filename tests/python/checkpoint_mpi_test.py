@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -41,3 +42,31 @@ def test_ranks_of_mpi_save_and_others_restore(over_mpi: Run, tmp_path: Path) -> 
     for ranks in (2, 4):
         assert over_mpi(ranks, path, "restore") == [f"rank {rank} reads True of step 2" for rank in range(ranks)]
     assert over_mpi(2, Path(f"{path}.1"), "restore") == [f"rank {rank} reads True of step 1" for rank in range(2)]
+
+
+_PROGRAM = """
+#include <thalweg/ranks/mpi_communicator.h>
+int main(int argc, char** argv) {
+    MPI_Init(&argc, &argv);
+    { thalweg::ranks::MpiCommunicator const comm(MPI_COMM_WORLD); }
+    MPI_Finalize();
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("compiler", "option"), [("mpicc.openmpi", "--showme:compile"), ("mpicc.mpich", "-compile_info")]
+)
+def test_a_program_needs_nothing_of_mpi_but_its_c_library(
+    compiler: str, option: str, repository: Path, tmp_path: Path
+) -> None:
+    if shutil.which(compiler) is None or shutil.which("g++") is None:
+        pytest.skip(f"{compiler} or g++ is not installed")
+    words = subprocess.run([compiler, option], capture_output=True, text=True, check=True).stdout.split()
+    flags = [word for word in words if word.startswith("-I")]
+    source, made = tmp_path / "program.cc", tmp_path / "program.o"
+    source.write_text(_PROGRAM)
+    subprocess.run(["g++", "-std=c++20", f"-I{repository}", *flags, "-c", source, "-o", made], check=True)
+    symbols = subprocess.run(["nm", "-C", made], capture_output=True, text=True, check=True).stdout
+    assert "MPI_Comm_size" in symbols
+    assert "MPI::" not in symbols
