@@ -6,6 +6,7 @@ import errno
 import os
 import random
 import shutil
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
@@ -102,6 +103,20 @@ def test_numbers_that_others_have_are_passed_over(psi: Path) -> None:
     damage(Path(f"{psi}.1"), 5000)
     with pytest.warns(UserWarning, match=r"psi\.h5\.3 is restored instead"):
         assert restored_step(psi) == 2
+
+
+def test_another_checkpoint_at_a_number_of_the_list_is_not_restored(psi: Path) -> None:
+    other = psi.with_name("other.h5")
+    save_step(other, 9)
+    for step in (1, 2):
+        save_step(psi, step)
+    shutil.copy(other, f"{psi}.1")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert restored_step(psi) == 2
+    damage(psi, 5000)
+    with pytest.raises(tw.DataError, match=r"no save to this path has made .*psi\.h5\.1"):
+        restore(psi)
 
 
 @pytest.mark.parametrize("ending", ["1", "100", "20261125"])

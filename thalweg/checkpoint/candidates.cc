@@ -19,7 +19,7 @@ void add(Candidates& found, std::string const& file, SavedList const* list) {
     try {
         auto const storage = storage::open_file_storage(file, storage::OpenMode::read_only);
         if (list != nullptr && !find_saved(*list, *storage)) {
-            found.problems.push_back(fmt::format("{} is passed over (no save to this path has made it)", file));
+            found.others.push_back(fmt::format("no save to this path has made {}", file));
             return;
         }
         id = id_of(*storage);

@@ -10,6 +10,7 @@ struct Candidates {
     std::vector<std::string> files;    // the newest first
     std::vector<std::string> ids;      // as they are read from the marks; "" for a mark that is damaged
     std::vector<std::string> problems; // sentences: which newer ones are missing
+    std::vector<std::string> others;   // sentences: which files are none of these, though they have their names
 };
 
 // Returns `path`, and the older ones that its list has. Without a list, `path` has to be there, and those that follow

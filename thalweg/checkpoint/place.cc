@@ -227,8 +227,11 @@ std::vector<std::uint64_t> NewFile::begin_list() {
         }
     }
     auto const is_known = [&](std::uint64_t number) { return std::ranges::binary_search(list_.numbers, number); };
-    auto const stays_true =
-        list_.saved.empty() ? moves.empty() : !moves.empty() && last->signs.id == list_.saved.front().signs.id;
+    auto const is_newest = [&] {
+        auto const& newest = list_.saved.front();
+        return last->signs.id == newest.signs.id && last->file == newest.file;
+    };
+    auto const stays_true = list_.saved.empty() ? moves.empty() : !moves.empty() && is_newest();
     auto const is_enough = stays_true && std::ranges::all_of(moves, is_known);
     if (last) {
         std::erase_if(list_.saved, [&](Saved const& each) { return each.signs.id == last->signs.id; });

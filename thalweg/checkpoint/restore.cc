@@ -68,7 +68,9 @@ class Search {
             base::fail_usage({path_ + " is no checkpoint", "it was written otherwise",
                               "name a file that was saved, or read it as a run (tw.open) or with h5py"});
         }
-        base::fail_data({"no checkpoint is whole", fmt::format("{}", fmt::join(candidates_.problems, "; ")),
+        auto why = candidates_.problems;
+        why.insert(why.end(), candidates_.others.begin(), candidates_.others.end());
+        base::fail_data({"no checkpoint is whole", fmt::format("{}", fmt::join(why, "; ")),
                          "with verify=False, parts that are whole can be read"});
     }
 
