@@ -38,7 +38,7 @@ from thalweg import cli
 from thalweg._files import others_check
 
 _SIGNATURE = b"\x89HDF\r\n\x1a\n"
-_MOST_SECONDS = 300
+_MOST_SECONDS = 300  # of CPU
 _MOST_MEMORY = 8 << 30  # bytes of addresses beyond those of the imports
 _MOST_MESSAGES = 20
 
@@ -66,7 +66,8 @@ class Judge:
         self.damage = ""
 
     def verdict(self) -> dict[str, Any]:
-        """Returns "right", "left out" (and named), "refused", "damaged" (uproot cannot read it either) or "fault"."""
+        """Returns "right", "left out" (and named), "refused", "not read" or "fault". What the judges
+        cannot read either, or what has no room in memory, is not read."""
         try:
             run = tw.open(self.path)
         except tw.Error as error:
@@ -75,7 +76,7 @@ class Judge:
         self.left_out = len(run.problems)
         for check in (self._inspect, self._values, self._verify, self._attributes, self._convert):
             self._try(check, run)
-        kind = "fault" if self.faults else "damaged" if self.damage else "left out" if self.left_out else "right"
+        kind = "fault" if self.faults else "not read" if self.damage else "left out" if self.left_out else "right"
         return self._of(kind)
 
     def _of(self, kind: str) -> dict[str, Any]:
@@ -83,10 +84,12 @@ class Judge:
         return {"verdict": kind, "left_out": self.left_out, "said": said, "faults": self.faults[:_MOST_MESSAGES]}
 
     def _try(self, check: Callable[[tw.Run], None], run: tw.Run) -> None:
-        if self.damage and self.container == "hdf5":
+        if self.damage and (self.container == "hdf5" or "allocate" in self.damage):
             return
         try:
             check(run)
+        except MemoryError as error:
+            self.damage = str(error)
         except RuntimeError as error:  # h5py cannot visit all objects
             self.damage = str(error)
             if "Object visitation failed" not in str(error):
@@ -232,7 +235,8 @@ def judged_in_a_child(path: Path, container: str) -> dict[str, Any]:
         if child == 0:
             code = 1
             try:
-                signal.alarm(_MOST_SECONDS)
+                signal.alarm(20 * _MOST_SECONDS)  # on a busy machine
+                resource.setrlimit(resource.RLIMIT_CPU, (_MOST_SECONDS, _MOST_SECONDS))
                 pages = int(Path("/proc/self/statm").read_text().split()[0])
                 most = _MOST_MEMORY + pages * os.sysconf("SC_PAGE_SIZE")
                 resource.setrlimit(resource.RLIMIT_AS, (most, most))
