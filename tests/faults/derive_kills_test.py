@@ -45,41 +45,45 @@ Jobs = tuple[Plan, Path, Path]
 
 
 @pytest.fixture(
-    scope="module", params=[(".root", "functions", "any"), (".h5", "loop", "any"), (".root", "copies", "input")]
+    scope="module",
+    params=[(".root", "functions", "any", 2), (".h5", "loop", "any", 1), (".root", "copies", "input", 3)],
 )
 def done(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Jobs:
     """A job that ran twice without kills. The tests change what the second one has written."""
-    extension, way, order = request.param
+    extension, way, order, files = request.param
     changes = {"extension": extension, "way": way, "order": order, "workers": (2,), "clusters": 6, "pace_s": 0.0}
-    plan = dataclasses.replace(make_plan(1), **changes)
-    source = tmp_path_factory.mktemp("input") / "in.root"
-    job.write_input(plan, source)
+    plan = dataclasses.replace(make_plan(1), **changes, files=files, lacks=way == "functions")
+    inputs = tmp_path_factory.mktemp("input")
+    job.write_inputs(plan, inputs)
     calm, killed = tmp_path_factory.mktemp("calm"), tmp_path_factory.mktemp("killed")
     for folder in (calm, killed):
-        derive(plan, source, folder)
+        derive(plan, inputs, folder)
     judge(plan, calm, killed)
     return plan, calm, killed
 
 
-def derive(plan: Plan, source: Path, folder: Path) -> None:
-    train, loop = job.outputs(plan, folder)
-    groups = {"ranges_per_group": 2} if plan.is_ordered else {}
-    tw.derive(source, train, workers=2, order=plan.order, range_bytes=1, force=True, **groups, **loop).run()
+def derive(plan: Plan, inputs: Path, folder: Path) -> None:
+    train, options = job.outputs(plan, folder)
+    options |= {"ranges_per_group": 2} if plan.is_ordered else {}
+    options |= {"missing": {"MET_phi": job.PHI}} if plan.lacks else {}
+    tw.derive(job.sources(plan, inputs), train, workers=2, order=plan.order, range_bytes=1, force=True, **options).run()
 
 
-def source_of(done: Jobs) -> Path:
+def inputs_of(done: Jobs) -> Path:
     plan, calm, _ = done
-    return Path(json.loads(tw.open(calm / f"lite{plan.extension}").metadata["derive.plan"])["inputs"][0]["path"])
+    known = json.loads(tw.open(calm / f"lite{plan.extension}").metadata["derive.plan"])["inputs"]
+    return Path(known[0]["path"]).parent
 
 
-def test_the_judge_finds_rows_that_are_missing(done: Jobs, tmp_path: Path) -> None:
+def test_the_judge_finds_rows_that_are_missing(
+    done: Jobs, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     plan, calm, killed = done
     shutil.copytree(killed, tmp_path, dirs_exist_ok=True)
-    source = tmp_path / "in.root"
+    inputs = tmp_path_factory.mktemp("fewer")
     fewer = dataclasses.replace(plan, clusters=plan.clusters - 1)
-    job.write_input(fewer, source)
-    derive(fewer, source, tmp_path)
-    source.unlink()
+    job.write_inputs(fewer, inputs)
+    derive(fewer, inputs, tmp_path)
     with pytest.raises(WrongError, match="not those of an undisturbed job"):
         judge(plan, calm, tmp_path)
 
@@ -98,7 +102,7 @@ def test_the_judge_finds_sums_that_are_others(done: Jobs, tmp_path: Path, monkey
     plan, calm, _ = done
     monkeypatch.setattr("kills.derive.job.sums", lambda of: {"weight": float(np.sum(of.weight)) * 1.001})
     monkeypatch.setattr("kills.derive.job.WEIGHT", 1.001)
-    derive(plan, source_of(done), tmp_path)
+    derive(plan, inputs_of(done), tmp_path)
     with pytest.raises(WrongError, match="sums of ranges are not those"):
         judge(plan, calm, tmp_path)
     monkeypatch.setattr("kills.derive.judge.read_units", lambda _: [])

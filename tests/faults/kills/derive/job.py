@@ -22,18 +22,44 @@ EVENTS_PER_CLUSTER = 500
 NAMES = ("muons", "lite")
 DEATH = "death-"
 WEIGHT = 1 / 7
+PHI = -9.0  # of events of a file that has no MET_phi
+
+
+def clusters_of(plan: Plan, file: int) -> range:
+    return range(plan.clusters * file // plan.files, plan.clusters * (file + 1) // plan.files)
+
+
+def lacks(plan: Plan, file: int) -> bool:
+    return plan.lacks and file % 2 == 1
 
 
 def events_of(plan: Plan) -> ak.Array:
-    return events(0, plan.clusters * EVENTS_PER_CLUSTER)
+    """Returns the events as functions see them: with what the job fills in."""
+    of = events(0, plan.clusters * EVENTS_PER_CLUSTER)
+    phi = ak.to_numpy(of.MET_phi).copy()
+    for file in range(plan.files):
+        if lacks(plan, file):
+            clusters = clusters_of(plan, file)
+            phi[clusters.start * EVENTS_PER_CLUSTER : clusters.stop * EVENTS_PER_CLUSTER] = PHI
+    return ak.with_field(of, phi, "MET_phi")
 
 
-def write_input(plan: Plan, path: Path) -> None:
-    with tw.create(path, {"Events": ROW}, tuning=SMALL) as out:
-        for first in range(0, plan.clusters * EVENTS_PER_CLUSTER, EVENTS_PER_CLUSTER):
-            with out.producer("Events") as producer:  # one per cluster, so that there are many
-                part = events(first, EVENTS_PER_CLUSTER)
-                producer.append({name: part[name] for name in ROW})
+def sources(plan: Plan, folder: Path) -> list[Path]:
+    return [folder / f"in{file}.root" for file in range(plan.files)]
+
+
+def write_inputs(plan: Plan, folder: Path) -> None:
+    for file, path in enumerate(sources(plan, folder)):
+        row = {name: type_ for name, type_ in ROW.items() if name != "MET_phi" or not lacks(plan, file)}
+        with tw.create(path, {"Events": row}, tuning=SMALL) as out:
+            for cluster in clusters_of(plan, file):
+                with out.producer("Events") as producer:  # one per cluster, so that there are many
+                    part = events(cluster * EVENTS_PER_CLUSTER, EVENTS_PER_CLUSTER)
+                    producer.append({name: part[name] for name in row})
+
+
+def sums_by_file(of: ak.Array) -> Any:
+    return {**sums(of), "events of": {Path(of.attrs["file"]).name: len(of)}}
 
 
 def met(of: ak.Array) -> Any:
@@ -43,7 +69,7 @@ def met(of: ak.Array) -> Any:
 def outputs(plan: Plan, folder: Path) -> tuple[list[tw.Derivation], dict[str, Any]]:
     """Makes the train, and the loop that fills it if there is one."""
     paths = [folder / f"{name}{plan.extension}" for name in NAMES]
-    slow_muons, slow_sums = partial(_slowly, muons, plan.pace_s), partial(_slowly, sums, plan.pace_s)
+    slow_muons, slow_sums = partial(_slowly, muons, plan.pace_s), partial(_slowly, sums_by_file, plan.pace_s)
     if plan.way == "loop":
         columns = {"event": tw.uint64, "met2": tw.float32}
         both = [tw.Derivation(path, schema=columns) for path in paths]
@@ -55,7 +81,7 @@ def outputs(plan: Plan, folder: Path) -> tuple[list[tw.Derivation], dict[str, An
         ], {}
     cuts = {"two muons": two_muons, "met": met}
     return [
-        tw.Derivation(paths[0], slow_muons, select=two_muons, summary=sums),
+        tw.Derivation(paths[0], slow_muons, select=two_muons, summary=sums_by_file),
         tw.Derivation(paths[1], keep=["event", "MET_*", "label", "Muon_pt"], select=cuts),
     ], {}
 
@@ -92,8 +118,9 @@ def _loop(first: str, second: str, pace_s: float, job: Any, range_: Any) -> None
         unit.fill("cutflow", {"all": len(of), "two muons": int(ak.sum(two_muons(of)))})
 
 
-def run(plan: Plan, source: Path, folder: Path, life: int, is_calm: bool, say: Say) -> None:
-    """Goes on with what is there. Its process has a group of its own, together with its workers."""
+def run(plan: Plan, inputs: Path, folder: Path, life: int, is_calm: bool, say: Say) -> None:
+    """Goes on with what is there. The input files are in the folder `inputs`. The process has a group of its own,
+    together with its workers."""
     os.setpgid(0, 0)
     speak(plan, folder, is_calm, say)
     train, loop = outputs(plan, folder)
@@ -101,7 +128,9 @@ def run(plan: Plan, source: Path, folder: Path, life: int, is_calm: bool, say: S
     if plan.is_ordered:
         options["ranges_per_group"] = plan.ranges_per_group
     workers = plan.workers[min(life, len(plan.workers) - 1)]
-    job = tw.derive(source, train, workers=workers, resume=True, attempts=1000, **options)
+    if plan.lacks:
+        options["missing"] = {"MET_phi": PHI}
+    job = tw.derive(sources(plan, inputs), train, workers=workers, resume=True, attempts=1000, **options)
     said: list[str] = []
 
     def progress(state: Any) -> None:

@@ -45,7 +45,7 @@ def in_order_of_events(rows: ak.Array) -> ak.Array:
 def are_in_order_of_input(events: ak.Array, output: Path) -> bool:
     """The input has several producers, which have no common order, so rows need not be ordered by event."""
     plan = json.loads(tw.open(output).metadata["derive.plan"])
-    there = tw.open(plan["inputs"][0]["path"])["Events"]["event"][:]
+    there = np.concatenate([tw.open(each["path"])["Events"]["event"][:] for each in plan["inputs"]])
     places = np.argsort(there)
     return bool(np.all(np.diff(places[ak.to_numpy(events).astype(int)]) > 0))
 

@@ -29,7 +29,9 @@ class Plan:
     order: str
     workers: tuple[int, ...]  # of each life; of later ones the last
     ranges_per_group: int
-    clusters: int  # of the input
+    clusters: int  # of all input files together
+    files: int  # of the input
+    lacks: bool  # every second file has no column MET_phi, and the job fills it
     pace_s: float  # that each range takes at least
     deaths: float  # how likely a worker dies right behind a commit
     strikes: tuple[Strike, ...]
@@ -50,6 +52,7 @@ def make_plan(seed: int) -> Plan:
     if order == "any" and way != "copies":  # with others the ranges would change, too, where a job begins anew
         workers = workers[:1]
     clusters = chance.randint(10, 50)
+    files = chance.choice([1, 1, 2, 3])
     return Plan(
         seed=seed,
         extension=extension,
@@ -58,6 +61,8 @@ def make_plan(seed: int) -> Plan:
         workers=tuple(workers),
         ranges_per_group=chance.choice([1, 3, 5]),
         clusters=clusters,
+        files=files,
+        lacks=files > 1 and way == "functions" and chance.random() < 0.8,
         pace_s=delay(chance, 0.002, 0.05),
         deaths=chance.choice([0, 0, 2 / clusters]),
         strikes=_random_strikes(chance),

@@ -30,14 +30,14 @@ class Round:
         self._lives = 0
 
     def play(self) -> None:
-        source, calm, killed = self.folder / "in.root", self.folder / "calm", self.folder / "killed"
+        calm, killed = self.folder / "calm", self.folder / "killed"
         calm.mkdir()
         killed.mkdir()
-        self._do("input", lambda _: job.write_input(self.plan, source))
-        self._do("undisturbed", lambda say: job.run(self.plan, source, calm, 0, True, say))
+        self._do("input", lambda _: job.write_inputs(self.plan, self.folder))
+        self._do("undisturbed", lambda say: job.run(self.plan, self.folder, calm, 0, True, say))
         require(self._has_said("whole"), "the undisturbed job did not come to its end")
         strikes = deque(self.plan.strikes)
-        while not self._live(partial(job.run, self.plan, source, killed, self._lives, False), strikes):
+        while not self._live(partial(job.run, self.plan, self.folder, killed, self._lives, False), strikes):
             self._lives += 1
         deaths = len([each for each in killed.iterdir() if each.name.startswith(job.DEATH)])
         self.counts["kills: worker behind a commit"] += deaths
@@ -46,6 +46,8 @@ class Round:
         ((_, rows, ranges),) = [words for words in self._said if words[0] == "judged"]
         self.counts.update({"rows judged": rows, "ranges judged": ranges, "lives": self._lives + 1})
         self.counts[f"rounds: {self.plan.extension}, {self.plan.way}, order {self.plan.order}"] += 1
+        self.counts["rounds: chains of files"] += self.plan.files > 1
+        self.counts["rounds: files that lack a column"] += self.plan.lacks
         self._do("memory", lambda say: places.say_memory(say, self.folder, [calm, killed]))
         ((_, left),) = [words for words in self._said if words[0] == "memory"]
         require(not left, f"memory is left behind: {left}")
