@@ -159,7 +159,8 @@ void bind_status(nb::module_& module) {
     bind_struct<&CommitStatus::abandoned, &CommitStatus::producers, &CommitStatus::ended,
                 &CommitStatus::units_committed, &CommitStatus::units_not_durable, &CommitStatus::pages,
                 &CommitStatus::claimed_bytes, &CommitStatus::journal_bytes, &CommitStatus::durable_lag_ns,
-                &CommitStatus::memory, &CommitStatus::memory_need, &CommitStatus::failure>(module, "CommitStatus")
+                &CommitStatus::memory, &CommitStatus::memory_need, &CommitStatus::failure, &CommitStatus::has_failed>(
+        module, "CommitStatus")
         .def_prop_ro("oldest_unit_age", [](CommitStatus const& status) { return seconds(status.units_oldest_age_ns); })
         .def_prop_ro("durable_lag", [](CommitStatus const& status) { return seconds(status.durable_lag_ns); });
 }

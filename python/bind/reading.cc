@@ -17,6 +17,7 @@
 #include "thalweg/checkpoint/verify.h"
 #include "thalweg/dataset/read/follower.h"
 #include "thalweg/dataset/read/reader.h"
+#include "thalweg/dataset/read/run_writers.h"
 #include "thalweg/dataset/read/verify.h"
 #include "thalweg/storage/far_file.h"
 
@@ -129,6 +130,16 @@ void bind_reading(nb::module_& module) {
     module.def("fail_without_tables", &fail_without_tables, nb::arg("path"), nb::arg("reasons"));
     module.def("read_memory_bytes", &base::read_memory_bytes);
     module.def("set_read_memory_bytes", &base::set_read_memory_bytes, nb::arg("size_bytes"));
+    module.def(
+        "writers_of",
+        [](std::string const& path) {
+            auto const reader = Reader::open(path);
+            if (!reader->is_open_run() || reader->head().id.empty()) return std::string("none");
+            auto const writers = dataset::writers_of(*reader);
+            if (writers.state == WriterState::unknown) return writers.why;
+            return std::string(writers.state == WriterState::alive ? "alive" : "ended");
+        },
+        nb::arg("path"), WithoutGil());
     module.def("verify", verify_file, nb::arg("path"), nb::arg("threads"), nb::arg("progress") = nb::none(),
                WithoutGil());
 }

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from recording import SMALL, columns, record, recording, wait_for
+from recording import columns, record, recording, wait_for
 
 import thalweg as tw
 from thalweg import _core
@@ -36,22 +36,6 @@ def test_files_that_follow_each_other_fast_lose_and_double_nothing(tmp_path: Pat
     for name, table in whole.items():
         for column in table:
             assert np.array_equal(parts[name][column], table[column])
-
-
-def test_without_a_place_for_the_next_file_the_run_ends_well_in_the_one_it_has(
-    tmp_path: Path, thalweg_command: Any
-) -> None:
-    left_over = tmp_path / "run-00002.h5"
-    left_over.write_bytes(b"of another run")
-    report = record(tmp_path / "run.h5", *SMALL, "--rate", "2kHz", "--max-file-time", "200ms", code=1)
-    (problem,) = report["problems"]
-    assert f"cannot create {left_over}" in problem
-    assert report["ended_by"] == "failure"
-    (file,) = report["files"]
-    assert file["complete"]
-    assert sum(file["rows"].values()) == report["rows"] == report["triggers"] > 600
-    assert thalweg_command("verify", file["path"]).returncode == 0
-    assert left_over.read_bytes() == b"of another run"
 
 
 @pytest.fixture

@@ -156,7 +156,7 @@ void Writer::start_committer(BegunRun& begun) {
 }
 
 Writer::~Writer() {
-    bool const is_open = committer_ || (part_ && part_->has_finished());
+    bool const is_open = !ended_ && (committer_ || (part_ && part_->has_finished()));
     if (is_open && fork_generation_ == base::fork_generation()) {
         // An exception that leaves the block of the writer says enough.
         if (std::uncaught_exceptions() == 0)
@@ -221,7 +221,8 @@ CommitStatus Writer::status() const {
         status = committer->status();
     else if ((head.state == LedgerState::closing && !run_->node) || head.state == LedgerState::failed)
         grow_older(status, base::monotonic_ns() - head.heartbeat_ns.load());
-    if (head.state == LedgerState::failed) status.failure = head.failure;
+    status.has_failed = head.state == LedgerState::failed;
+    if (status.has_failed) status.failure = head.failure;
     status.memory = run_->ledger->memory_place();
     return status;
 }
@@ -307,18 +308,6 @@ void Writer::end_producers(std::uint64_t end_ns) {
     }
 }
 
-CompleteResult Writer::complete_alone() {
-    ended_ = true;
-    try {
-        return complete();
-    } catch (std::exception const& error) {
-        if (run_->ledger->head().state != LedgerState::failed)
-            run_->ledger->fail(fmt::format("{} takes no more rows ({})", path(), error.what()));
-        give_up_lock();
-        throw;
-    }
-}
-
 // All that the committer had to journal is in the journal afterwards, with the metadata that were added.
 JournalWriter Writer::finish_journal() {
     auto journal = committer()->finish();
@@ -345,25 +334,6 @@ CompleteResult Writer::complete_with_others(std::uint64_t end_ns) {
         give_up_lock();
         throw;
     }
-}
-
-CompleteResult Writer::complete() {
-    auto& ledger = *run_->ledger;
-    static_cast<void>(finish_journal());
-    auto const need = status().memory_need;
-    CompleteOptions options;
-    options.state = RunState::closing;
-    options.whole_file_checksum = whole_file_checksum_;
-    options.least_end = ledger.head().claimed;
-    auto result = complete_run(*run_->file, journal_, *run_->format, options);
-    if (!need.empty()) result.report.notes.push_back(need);
-    if (!ledger.has_room())
-        result.report.notes.push_back("the disk was full when it was closed: it has all rows that were taken");
-    // Complete, but not where it should be: the journal stays beside the name, so that the run is not taken for closed.
-    if (auto const problem = file_problem(); !problem.empty()) base::fail_system({problem});
-    ledger.head().state = LedgerState::closed;
-    if (watch_) remove_journals({RunPlace(path())}, {journal_}, run_->head.id);
-    return result;
 }
 
 void Writer::abandon() {

@@ -127,6 +127,8 @@ class Writer {
     JournalWriter finish_journal();
     CompleteResult complete_alone();
     CompleteResult complete();
+    FilePlace place_of_complete() const;
+    void leave(FilePlace const& place, CompleteResult& result);
     CompleteResult complete_with_others(std::uint64_t end_ns);
     std::shared_ptr<Committer> committer() const;
     void drop_committer();

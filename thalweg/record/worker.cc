@@ -5,6 +5,8 @@
 #include <thread>
 
 #include "thalweg/base/assert.h"
+#include "thalweg/base/error.h"
+#include "thalweg/dataset/append/row_slices.h"
 #include "thalweg/dataset/run/attach.h"
 
 namespace thalweg::record {
@@ -14,6 +16,16 @@ namespace {
 constexpr int kBatchesPerTurn = 32;
 // The pause if no stream had anything. Triggers that come meanwhile wait on board.
 constexpr auto kIdlePause = std::chrono::milliseconds(1);
+// The committer tries as often to allocate again.
+constexpr auto kFullDiskPause = std::chrono::milliseconds(100);
+
+void take(dataset::RowSlices& slices, std::uint64_t rows) {
+    std::vector<std::span<std::byte const>> parts;
+    for (std::size_t i = 0; i < slices.columns.size(); ++i) {
+        auto const& parent = slices.columns[i].parent;
+        parts.push_back(slices.take(i, parent ? dataset::sum_of(parts[*parent]) : rows));
+    }
+}
 
 } // namespace
 
@@ -23,7 +35,7 @@ Worker::Worker(std::string const& handle, source::Source& source, std::vector<st
     for (auto const stream : streams) {
         auto const& name = source.streams().at(stream).name;
         auto const table = run->head.schema.table_index(table_prefix + name);
-        streams_.push_back({name, source.open(stream), dataset::Producer(run, table)});
+        streams_.push_back({name, source.open(stream), run->head.columns.at(table), dataset::Producer(run, table)});
     }
 }
 
@@ -71,7 +83,7 @@ bool Worker::take_turn(RecordedStream& stream) {
     source::Batch batch;
     int batches = 0;
     while (batches < kBatchesPerTurn && stream.reader->next(batch, 0)) {
-        stream.producer.append(batch.rows, batch.columns);
+        append(stream, batch);
         ++batches;
     }
     if (batches == 0) stream.producer.idle();
@@ -80,6 +92,26 @@ bool Worker::take_turn(RecordedStream& stream) {
     stream.done = batches < kBatchesPerTurn && (stream.reader->ended() || applied_ == State::stopping);
     if (stream.done) stream.producer.finish();
     return batches > 0;
+}
+
+// A full disk may have room again: an earlier file of the run is being completed, or its user frees some. Until then
+// rows wait on board, and if the recorder ends the run instead, the error does.
+void Worker::append(RecordedStream& stream, source::Batch const& batch) {
+    auto& producer = stream.producer;
+    dataset::RowSlices slices{stream.columns, {batch.columns.begin(), batch.columns.end()}};
+    for (auto rows = batch.rows; rows > 0;) {
+        auto const before = producer.rows();
+        try {
+            return producer.append(rows, slices.rest);
+        } catch (base::SystemError const& error) {
+            auto const taken = producer.rows() - before;
+            if (!base::is_no_space(error.code) || state_ == State::stopping) throw;
+            take(slices, taken);
+            rows -= taken;
+        }
+        publish_counters(stream);
+        std::this_thread::sleep_for(kFullDiskPause);
+    }
 }
 
 void Worker::publish_counters(RecordedStream const& stream) {

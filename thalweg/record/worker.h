@@ -46,6 +46,7 @@ class Worker {
     struct RecordedStream {
         std::string name;
         std::unique_ptr<source::StreamReader> reader;
+        std::vector<model::Column> columns; // of its table, in every file
         dataset::Producer producer;
         std::unique_ptr<base::SharedNumber> rows =
             std::make_unique<base::SharedNumber>(); // the number that other threads may read
@@ -55,6 +56,7 @@ class Worker {
     void work();
     void apply(State state);
     bool take_turn(RecordedStream& stream);
+    void append(RecordedStream& stream, source::Batch const& batch);
     static void publish_counters(RecordedStream const& stream);
 
     std::vector<RecordedStream> streams_;

@@ -315,6 +315,15 @@ TEST_F(FileStorage, OnTmpfsAllOfTheRangeIsReserved) {
     EXPECT_GE(static_cast<std::uint64_t>(status.st_blocks) * 512, 4 * base::kMiB + 4096);
 }
 
+TEST_F(FileStorage, SpaceIsReservedInAFolderThatWasRenamed) {
+    auto const before = directory_.path("before");
+    std::filesystem::create_directory(before);
+    auto const file = open_file_storage(before + "/run.h5", OpenMode::create_new, Engine::posix);
+    std::filesystem::rename(before, directory_.path("after"));
+    file->reserve(0, 8192);
+    EXPECT_EQ(file->size(), 8192u);
+}
+
 TEST_F(FileStorage, SpaceAndFileSystemAreKnownBeforeTheFileExists) {
     EXPECT_GT(space_of(path_).free_bytes, 0u);
     EXPECT_GT(space_of("just-a-name").total_bytes, 0u);

@@ -96,7 +96,7 @@ void PosixStorage::resize(std::uint64_t size_bytes) {
 // tmpfs allocates page by page under the lock that writes need, too: in pieces it lets them in between. Other file
 // systems note whole ranges at once, and pieces cost them more.
 int PosixStorage::allocate(std::uint64_t offset, std::uint64_t end) const {
-    auto const piece = file_system_of(path_) == "tmpfs" ? base::kMiB : end - offset;
+    auto const piece = is_on_tmpfs() ? base::kMiB : end - offset;
     for (int error = 0; offset < end; offset += piece) {
         auto const bytes = std::min(piece, end - offset);
         auto const call = [&] {
@@ -107,6 +107,24 @@ int PosixStorage::allocate(std::uint64_t offset, std::uint64_t end) const {
     return 0;
 }
 
+bool PosixStorage::is_on_tmpfs() const {
+    try {
+        return file_system_of(file_, path_) == "tmpfs";
+    } catch (base::SystemError const&) { // that cannot be asked now: one large piece is right on any file system
+        return false;
+    }
+}
+
+// The allocation itself decides. The question before it only spares a full disk, so a question that fails is no answer.
+bool PosixStorage::has_too_little(std::uint64_t more_bytes) const {
+    try {
+        auto const space = space_of(file_, path_);
+        return space.total_bytes > 0 && more_bytes > space.free_bytes;
+    } catch (base::SystemError const&) {
+        return false;
+    }
+}
+
 void PosixStorage::reserve(std::uint64_t offset, std::uint64_t size_bytes) {
     static auto& timer = trace::timer("storage.reserve");
     trace::Span const span(timer);
@@ -115,9 +133,8 @@ void PosixStorage::reserve(std::uint64_t offset, std::uint64_t size_bytes) {
     // Asked first, because a fallocate that runs out of space keeps all that it found until then, and leaves a full
     // disk to all other programs.
     auto const end = offset + size_bytes;
-    auto const space = space_of(path_);
     auto const more_bytes = end - std::clamp(size(), offset, end); // What lies before the offset may be a hole.
-    if (space.total_bytes > 0 && more_bytes > space.free_bytes) fail_at("reserve", path_, offset, size_bytes, ENOSPC);
+    if (has_too_little(more_bytes)) fail_at("reserve", path_, offset, size_bytes, ENOSPC);
     int const error = allocate(offset, end);
     // A file system without fallocate cannot promise space. The file is left as it is, and grows when it is written: to
     // set its size, or to write behind its end, could undo what another process writes there meanwhile.

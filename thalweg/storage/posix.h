@@ -37,6 +37,8 @@ class PosixStorage : public Storage {
 
   private:
     int allocate(std::uint64_t offset, std::uint64_t end) const; // an errno, or 0
+    bool is_on_tmpfs() const;
+    bool has_too_little(std::uint64_t more_bytes) const;
 
     std::string path_;
     OpenMode mode_;

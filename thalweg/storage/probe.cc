@@ -46,24 +46,46 @@ constexpr std::array<std::pair<std::uint32_t, char const*>, 12> kFileSystems{{{E
 constexpr unsigned kAskDirectAlignment = 0x2000;
 constexpr std::size_t kDirectAlignmentAt = 0x98; // struct statx: stx_dio_mem_align, stx_dio_offset_align
 
+Space space_in(struct statvfs const& status) {
+    return {status.f_bavail * status.f_frsize, status.f_blocks * status.f_frsize};
+}
+
+std::string name_of(struct statfs const& status) {
+    auto const magic = static_cast<std::uint32_t>(status.f_type);
+    for (auto const& [known, name] : kFileSystems) {
+        if (magic == known) return name;
+    }
+    return fmt::format("{:#x}", magic);
+}
+
 } // namespace
 
 Space space_of(std::string const& path) {
     if (stand_in != nullptr) return stand_in->space();
     struct statvfs status {};
     if (::statvfs(existing(path).c_str(), &status) != 0) fail_whole("find the free space for", path, errno);
-    return {status.f_bavail * status.f_frsize, status.f_blocks * status.f_frsize};
+    return space_in(status);
+}
+
+Space space_of(base::FileDescriptor const& file, std::string const& path) {
+    if (stand_in != nullptr) return stand_in->space();
+    struct statvfs status {};
+    if (::fstatvfs(file.get(), &status) != 0) fail_whole("find the free space for", path, errno);
+    return space_in(status);
 }
 
 std::string file_system_of(std::string const& path) {
     if (stand_in != nullptr) return "ext4";
     struct statfs status {};
     if (::statfs(existing(path).c_str(), &status) != 0) fail_whole("find the file system of", path, errno);
-    auto const magic = static_cast<std::uint32_t>(status.f_type);
-    for (auto const& [known, name] : kFileSystems) {
-        if (magic == known) return name;
-    }
-    return fmt::format("{:#x}", magic);
+    return name_of(status);
+}
+
+std::string file_system_of(base::FileDescriptor const& file, std::string const& path) {
+    if (stand_in != nullptr) return "ext4";
+    struct statfs status {};
+    if (::fstatfs(file.get(), &status) != 0) fail_whole("find the file system of", path, errno);
+    return name_of(status);
 }
 
 std::string why_not_direct(std::string const& path) {

@@ -15,7 +15,7 @@ class Verification(Report):
 
     path: str
     is_open: bool
-    """Whether the run is not closed yet."""
+    """Whether the run is not closed."""
     pages: int
     """The number of pages that were checked."""
     bytes: int
@@ -36,6 +36,15 @@ class Verification(Report):
     read_by_uproot: tuple[str, ...] = ()
     """Branches of TTrees. All their values were read."""
 
+    writers: str = "none"
+    """If the run is not closed: "alive" if a process writes it, "ended" if all that wrote it have ended, so that
+    `recover` must complete it, or else why this machine cannot tell."""
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether the processes that wrote the run have ended without closing it."""
+        return self.is_open and self.writers == "ended"
+
     @property
     def is_sound(self) -> bool:
         """Whether no faults were found."""
@@ -44,4 +53,7 @@ class Verification(Report):
     def __str__(self) -> str:
         state = "sound" if self.is_sound else counted(self.faults, "fault")
         summary = f"{self.path}: {state}, {counted(self.pages, 'page')} of {self.bytes} bytes"
-        return "\n".join([summary, *self.messages, *map(str, self.problems)])
+        unfinished = (
+            ["It is not complete, and no process writes it: `recover` completes it."] if self.is_unfinished else []
+        )
+        return "\n".join([summary, *self.messages, *unfinished, *map(str, self.problems)])

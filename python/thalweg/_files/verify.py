@@ -12,6 +12,7 @@ from dataclasses import replace
 from importlib.util import find_spec
 
 from thalweg import _core
+from thalweg._base.errors import Error
 from thalweg._base.given import MOST_THREADS, integer_of, path_of
 from thalweg._base.paths import Path
 from thalweg._files.open import external_folders
@@ -32,7 +33,20 @@ def verify(path: Path, *, threads: int = 0, external: Path | Iterable[Path] = ()
     """
     name, folders = path_of(path), external_folders(external)
     count = integer_of(threads, "threads", most=MOST_THREADS)
-    return verified_by_others(Verification.of(_core.verify(name, count), path=name), folders)
+    return verified_by_others(verification_of(_core.verify(name, count), name), folders)
+
+
+def verification_of(found: _core.Verification, path: str) -> Verification:
+    """Returns what the core has found, and whether a process still writes the run."""
+    writers = _writers_of(path) if found.is_open else "none"
+    return Verification.of(found, path=path, writers=writers)
+
+
+def _writers_of(path: str) -> str:
+    try:
+        return str(_core.writers_of(path))
+    except Error as error:  # the memory of the run may belong to another user
+        return f"it cannot be seen whether a process writes it ({error})"
 
 
 def verified_by_others(found: Verification, external: tuple[str, ...] = ()) -> Verification:

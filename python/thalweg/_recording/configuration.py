@@ -10,7 +10,8 @@ from typing import Any
 from thalweg._base.errors import UsageError
 from thalweg._recording.options import RecordOptions
 
-NAMES = [field.name.replace("_", "-") for field in dataclasses.fields(RecordOptions)]
+NAMES = [field.name.rstrip("_").replace("_", "-") for field in dataclasses.fields(RecordOptions)]
+_FIELDS = dict(zip(NAMES, [field.name for field in dataclasses.fields(RecordOptions)], strict=True))
 
 
 def load_options(path: Path) -> dict[str, Any]:
@@ -24,7 +25,7 @@ def load_options(path: Path) -> dict[str, Any]:
     for name in values:
         if name not in NAMES:
             raise UsageError(f"{path}: there is no option '{name}'{suggestion(name)}")
-    return {name.replace("-", "_"): value for name, value in values.items()}
+    return {_FIELDS[name]: value for name, value in values.items()}
 
 
 def suggestion(name: str) -> str:
@@ -42,4 +43,4 @@ def dump(options: RecordOptions) -> str:
 
 def options_as_json(options: RecordOptions) -> dict[str, Any]:
     values = dataclasses.asdict(options)
-    return {name: str(value) if isinstance(value, Path) else value for name, value in values.items()}
+    return {name.rstrip("_"): str(value) if isinstance(value, Path) else value for name, value in values.items()}

@@ -10,6 +10,7 @@ import threading
 import tty
 from collections.abc import Iterator
 from types import FrameType
+from typing import Any
 
 from thalweg._base.signals import not_ignored
 
@@ -26,6 +27,7 @@ class Control:
         self.interrupts = 0
         self.stop = False
         self.paused = False
+        self.problem = ""  # why keys are not read any more
 
     def on_signal(self, number: int, _frame: FrameType | None) -> None:
         if number in (signal.SIGUSR1, signal.SIGUSR2):
@@ -63,11 +65,11 @@ class Control:
 
     @contextlib.contextmanager
     def _keys(self) -> Iterator[None]:
-        if not has_keys():
+        before = _mode_of_terminal()
+        if before is None:
             yield
             return
         terminal = sys.stdin.fileno()
-        before = termios.tcgetattr(terminal)
         end = threading.Event()
         listener = threading.Thread(target=self._listen, args=(terminal, end), daemon=True)
         try:
@@ -77,21 +79,34 @@ class Control:
         finally:
             end.set()
             listener.join()
-            termios.tcsetattr(terminal, termios.TCSADRAIN, before)
+            with contextlib.suppress(termios.error, OSError):  # the terminal may be gone
+                termios.tcsetattr(terminal, termios.TCSADRAIN, before)
 
     def _listen(self, terminal: int, end: threading.Event) -> None:
         while not end.is_set():
-            if select.select([terminal], [], [], 0.1)[0]:
-                key = os.read(terminal, 1)
-                if not key:
-                    return
-                if key in b"p ":
-                    self.paused = not self.paused
+            try:
+                pressed = bool(select.select([terminal], [], [], 0.1)[0])
+                key = os.read(terminal, 1) if pressed else b""
+            except OSError as error:  # the terminal is gone, for example
+                self.problem = f"keys are not read any more ({error.strerror}): the run goes on"
+                return
+            if pressed and not key:
+                return
+            if key and key in b"p ":
+                self.paused = not self.paused
+
+
+def _mode_of_terminal() -> list[Any] | None:
+    """Returns the mode to which the terminal must return, or None if this process reads no keys."""
+    try:
+        return termios.tcgetattr(sys.stdin.fileno()) if has_keys() else None
+    except (termios.error, OSError):
+        return None
 
 
 def has_keys() -> bool:
     """Returns whether this process may read keys. The kernel stops a process that does so in the background."""
     try:
-        return sys.stdin.isatty() and os.tcgetpgrp(sys.stdin.fileno()) == os.getpgrp()
+        return sys.stdin is not None and sys.stdin.isatty() and os.tcgetpgrp(sys.stdin.fileno()) == os.getpgrp()
     except (OSError, ValueError):
         return False

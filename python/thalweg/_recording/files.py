@@ -3,15 +3,19 @@
 import json
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from thalweg import _core
 from thalweg._recording import counts
 from thalweg._recording.counts import Channels
+from thalweg._recording.names import is_taken, numbered
 from thalweg._recording.nodes import NodePlan
+from thalweg._recording.watch import FreeSpace
 
 _CLOSE_TIMEOUT_NS = 120_000_000_000
+_RETRY_NS = 5_000_000_000  # after which a file that could not be begun is tried again
 _ALL_THE_TIME_NS = 10**18  # no limit: other nodes may record for a long time
 
 
@@ -27,6 +31,7 @@ class FilePlan:
     max_bytes: int = 0
     max_ns: int = 0
     nodes: NodePlan = field(default_factory=NodePlan)
+    first: int = 1  # the number of the first file
 
     def own(self, channels: Channels) -> Channels:
         """Returns the channels of this node."""
@@ -34,12 +39,10 @@ class FilePlan:
 
     @property
     def is_numbered(self) -> bool:
-        return bool(self.max_bytes or self.max_ns)
+        return bool(self.max_bytes or self.max_ns or self.first > 1)
 
     def path_of(self, number: int) -> Path:
-        if not self.is_numbered:
-            return self.path
-        return self.path.with_name(f"{self.path.stem}-{number:05}{self.path.suffix}")
+        return numbered(self.path, number) if self.is_numbered else self.path
 
 
 @dataclass
@@ -49,6 +52,7 @@ class RunFile:
     writer: _core.Writer
     begin_ns: int  # the time from which its age counts
     metadata: dict[str, str]  # what is added when the file is closed
+    space: FreeSpace | None = None
     channels: Channels = field(default_factory=dict)  # set once it is closed
     result: _core.CompleteResult | None = None
     error: str = ""
@@ -58,11 +62,18 @@ class RunFile:
     def is_closed(self) -> bool:
         return self.closing is not None and not self.closing.is_alive()
 
+    @property
+    def place(self) -> Path:
+        """The path of the file by now: it may have been moved while it was written."""
+        return Path(self.result.path) if self.result else self.path
+
 
 class Files:
-    def __init__(self, plan: FilePlan) -> None:
+    def __init__(self, plan: FilePlan, note: Callable[[str], None] = lambda _: None) -> None:
         self.plan = plan
-        self.all = [self._create(1)]
+        self._note = note
+        self._next_try_ns = 0
+        self.all = [self._create(plan.first)]
         self._ended: set[int] = set()  # streams that do not continue in the next file
 
     @property
@@ -76,15 +87,22 @@ class Files:
     def rotate_if_due(self) -> bool:
         """Begins the next file if it is due, and returns whether it did.
 
-        Raises Error if the next file cannot be created; the current one is then kept."""
+        Raises Error if the next file cannot be created. The current one is then kept, and the next call that is due
+        tries again after some seconds."""
         before = self.current
-        if not (self._is_due(before) and self._can_be_left(before)):
+        now_ns = _core.monotonic_ns()
+        if now_ns < self._next_try_ns or not (self._is_due(before) and self._can_be_left(before)):
             return False
-        after = self._create(before.number + 1, before)
+        self._next_try_ns = now_ns + _RETRY_NS
+        after = self._create(self._free_number(before.number + 1), before)
+        self._next_try_ns = 0
         # No producer has moved to the next file yet: one that has finished by now has no more rows and will not move.
         self._ended |= _tables_with_ended_producers(before.writer.status())
         _core.continue_in(before.writer, after.writer)
         self.all.append(after)
+        if before.space:
+            before.space.close()
+            before.space = None
         self._close(before)
         return True
 
@@ -101,6 +119,10 @@ class Files:
     def close(self) -> None:
         """Begins to close the last file."""
         self._close(self.current)
+
+    def are_closing(self) -> bool:
+        """Returns whether earlier files are being closed, after which the disk has more room."""
+        return not all(file.is_closed for file in self.all[:-1])
 
     def closed(self) -> bool:
         return all(file.is_closed for file in self.all)
@@ -130,6 +152,12 @@ class Files:
             return
         self.current.writer.close(_CLOSE_TIMEOUT_NS)
         self.current.path.unlink()
+
+    def _free_number(self, number: int) -> int:
+        while not self.plan.options.force and is_taken(path := self.plan.path_of(number)):
+            self._note(f"{path} is there already: the run goes on in the next number")
+            number += 1
+        return number
 
     def _is_due(self, file: RunFile) -> bool:
         plan = self.plan
@@ -162,7 +190,15 @@ class Files:
                 writer.set_metadata(key, value)
         else:
             writer = _core.create(str(path), plan.schema, plan.options, metadata)
-        return RunFile(number, path, writer, _core.monotonic_ns(), metadata={"engine": writer.engine})
+        begin_ns = _core.monotonic_ns()
+        return RunFile(number, path, writer, begin_ns, metadata={"engine": writer.engine}, space=self._space_of(path))
+
+    def _space_of(self, path: Path) -> FreeSpace | None:
+        try:
+            return FreeSpace(path)
+        except OSError as error:
+            self._note(f"cannot ask for the free space of {path.parent} ({error.strerror}): the run goes on")
+            return None
 
     def _close(self, file: RunFile) -> None:
         file.closing = threading.Thread(target=self._complete, args=(file,), daemon=True)
@@ -179,9 +215,10 @@ class Files:
             for key, value in nodes.metadata(file.metadata).items():
                 file.writer.set_metadata(key, value)
             file.result = file.writer.close(_CLOSE_TIMEOUT_NS if nodes.nodes == 1 else _ALL_THE_TIME_NS)
-            _count_what_is_stored(file.path, channels)
+            if file.place.exists():  # a file that was moved may be out of sight
+                _count_what_is_stored(file.place, channels)
             file.channels = channels
-        except Exception as error:  # whatever it is: the file is not complete
+        except Exception as error:  # whatever it is: it must be said
             file.error = str(error) or repr(error)
 
 
@@ -193,7 +230,7 @@ def _tables_with_ended_producers(status: _core.CommitStatus) -> set[int]:
 def _wait_for_producers(writer: _core.Writer) -> None:
     """Waits for the producers before the file is closed, since it keeps their last counters."""
     end_s = time.monotonic() + _CLOSE_TIMEOUT_NS * 1e-9
-    while writer.status().producers and time.monotonic() < end_s:
+    while (status := writer.status()).producers and not status.has_failed and time.monotonic() < end_s:
         time.sleep(0.01)
 
 

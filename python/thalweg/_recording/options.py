@@ -108,6 +108,16 @@ class RecordOptions:
     ] = False
 
     force: Annotated[bool, _option(OUTPUT, "Replace the file if it exists.", show_default=False)] = False
+    continue_: Annotated[
+        bool,
+        typer.Option(
+            "--continue",
+            help="If the file exists, complete what earlier runs left unfinished, and record into the next number: "
+            "run-00002.h5 and so on. For a service that starts again after a crash.",
+            rich_help_panel=OUTPUT,
+            show_default=False,
+        ),
+    ] = False
     codec: Annotated[
         str,
         _option(
@@ -123,7 +133,7 @@ class RecordOptions:
         _option(
             OUTPUT,
             "Begin a new file when the current one reaches this size. The files are named run-00001.h5, run-00002.h5 "
-            "and so on.",
+            "and so on, behind the numbers that are there already.",
             metavar="SIZE",
         ),
     ] = ""

@@ -3,7 +3,7 @@
 import sys
 import time
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -30,11 +30,12 @@ class View(Protocol):
 
 
 class RecordingProgress:
-    """Shows snapshots of a run. If stderr or its terminal is closed, the run goes on without progress."""
+    """Shows snapshots of a run. If that fails, as on a closed terminal, the run goes on without progress."""
 
     def __init__(self, quiet: bool) -> None:
         self._quiet = quiet
         self._view: View | None = None
+        self.problem = ""  # why nothing is shown any more
 
     def say(self, sentence: str) -> None:
         if not self._quiet:
@@ -42,24 +43,28 @@ class RecordingProgress:
 
     def say_starting(self) -> None:
         """Says on a terminal that the run is starting, since producers need a second to start."""
-        if sys.stderr.isatty():
+        if self._try(lambda: sys.stderr.isatty()):
             self.say("Starting ...")
 
     def show(self, snapshot: RecordingSnapshot) -> None:
-        if self._quiet:
-            return
-        view = self._view = self._view or (TableProgress() if sys.stderr.isatty() else LineProgress())
-        self._try(lambda: view.show(snapshot))
+        if not self._quiet:
+            self._try(lambda: self._opened().show(snapshot))
+
+    def _opened(self) -> View:
+        self._view = self._view or (TableProgress() if sys.stderr.isatty() else LineProgress())
+        return self._view
 
     def close(self) -> None:
         if self._view:
             self._try(self._view.close)
 
-    def _try(self, action: Callable[[], None]) -> None:
+    def _try(self, action: Callable[[], Any]) -> Any:
         try:
-            action()
-        except OSError:
+            return action()
+        except Exception as error:  # a view of the run must not end the run
             self._quiet, self._view = True, None
+            self.problem = f"the progress is not shown any more ({error}): the run goes on"
+        return None
 
 
 class LineProgress:
@@ -159,7 +164,7 @@ def progress_cells(channel: Channel, rows_per_s: float, bytes_per_s: float, onbo
 
 def footline(snapshot: RecordingSnapshot) -> Text:
     until = snapshot.until_full_s
-    space = f"{as_bytes(snapshot.free_bytes)} free"
+    space = "unknown" if snapshot.free_bytes is None else f"{as_bytes(snapshot.free_bytes)} free"
     if until is not None:
         space += f", full in {as_duration(until)}"
     keys = _KEYS[snapshot.state] if control.has_keys() else "Ctrl-C: stop"

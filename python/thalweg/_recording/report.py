@@ -63,7 +63,7 @@ class RecordingReport:
             f"Recorded {total.rows:,} records of {len(self.channels)} channel{'s'[: len(self.channels) != 1]} "
             f"in {as_duration(self.seconds)}: {as_bytes(total.raw_bytes)} raw, "
             f"{as_bytes(total.stored_bytes)} stored{stored}, "
-            f"{as_bytes(total.raw_bytes / self._durable_s)}/s raw until durable ({self.engine})."
+            f"{as_bytes(total.raw_bytes / self._durable_s)}/s raw {self._until} ({self.engine})."
         )
         lines = [summary]
         if total.lost_triggers:
@@ -75,9 +75,13 @@ class RecordingReport:
             )
         if self.memory != "/dev/shm":
             lines.append(f"Memory of the run was kept in {self.memory}, since /dev/shm was not used.")
-        for file in self.files:
-            lines += [_file_sentence(file), *(file.result.report.notes if file.result else [])]
-        return lines
+        notes = dict.fromkeys(note for file in self.files if file.result for note in file.result.report.notes)
+        return [*lines, *(_file_sentence(file) for file in self.files), *notes]
+
+    @property
+    def _until(self) -> str:
+        """What the rate means: only a complete file is known to be durable."""
+        return "until durable" if all(file.result for file in self.files) else "taken, not all of it durable"
 
     @property
     def _durable_s(self) -> float:
@@ -85,7 +89,7 @@ class RecordingReport:
 
 
 def _file(file: RunFile) -> dict[str, Any]:
-    facts: dict[str, Any] = {"path": str(file.path), "complete": file.result is not None}
+    facts: dict[str, Any] = {"path": str(file.place), "complete": file.result is not None}
     if file.result:
         report = file.result.report
         facts |= {
@@ -107,12 +111,14 @@ def _file_sentence(file: RunFile) -> str:
     if not file.result and file.closing and not file.error:
         return f"{file.path} may not be complete (closing was interrupted): `thalweg recover {file.path}` completes it."
     if not file.result and not _can_be_recovered(file):
-        return f"{file.path} is not complete and cannot be recovered (the file or its journal was removed)."
+        return (
+            f"{file.path} is not complete, and the file or its journal is not there any more: put both back, and "
+            f"`thalweg recover {file.path}` completes it."
+        )
     if not file.result:
         return f"{file.path} is not complete: `thalweg recover {file.path}` completes it with all published records."
     rows = sum(table.rows for table in file.result.report.tables)
     lost = sum(table.lost_rows for table in file.result.report.tables)
     losses = f", {lost:,} lost with their producer" if lost else ""
-    return (
-        f"{file.path}: {rows:,} records{losses}, {as_bytes(file.result.file_bytes)}, adler32 {file.result.adler32:08x}."
-    )
+    size = as_bytes(file.result.file_bytes)
+    return f"{file.place}: {rows:,} records{losses}, {size}, adler32 {file.result.adler32:08x}."

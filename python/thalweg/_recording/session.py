@@ -14,6 +14,7 @@ from thalweg._recording.control import Control
 from thalweg._recording.files import FilePlan, Files
 from thalweg._recording.metadata import run_metadata
 from thalweg._recording.metrics import MetricsServer
+from thalweg._recording.names import behind_earlier
 from thalweg._recording.nodes import NodePlan, node_plan
 from thalweg._recording.options import RecordOptions
 from thalweg._recording.progress import RecordingProgress
@@ -21,6 +22,7 @@ from thalweg._recording.report import RecordingReport
 from thalweg._recording.snapshot import Rates, RecordingSnapshot
 from thalweg._recording.source import has_clock, open_source, settings
 from thalweg._recording.tuning import tuning_of
+from thalweg._recording.watch import Problems
 from thalweg._recording.workers import RecordingWorkers, count_usable_cores
 from thalweg._schema.left_out import problems_of
 
@@ -29,6 +31,7 @@ _LOOK_NS = 250_000_000
 # The clock of a card begins a little later, since its producers first compute their pulses.
 _HEAD_START_NS = 500_000_000
 _READY_TIMEOUT_S = 60.0
+_FULL_NS = 1_000_000_000  # so long a disk must have no room before the run ends
 
 
 class RecordingSession:
@@ -44,6 +47,7 @@ class RecordingSession:
         self._names = [table["name"] for table in json.loads(source.schema)["tables"]]
         schema = self._nodes.schema(source.schema)
         self._metadata = run_metadata(options, source.metadata)
+        self._earlier = behind_earlier(options)
         self._plan = FilePlan(
             path=Path(options.out),
             schema=schema,
@@ -53,17 +57,21 @@ class RecordingSession:
             max_bytes=quantities.limit("--max-file-size", options.max_file_size, quantities.size_bytes),
             max_ns=quantities.limit("--max-file-time", options.max_file_time, quantities.duration_ns),
             nodes=self._nodes,
+            first=self._earlier.last + 1,
         )
         self._control = Control()
         self._rates = Rates()
         self._progress = RecordingProgress(options.quiet)
         self._snapshot = RecordingSnapshot(limit_s=self._duration_ns * 1e-9)
-        self._problems: dict[str, None] = {}  # used as a set that keeps its order
-        self._said: set[str] = set()
+        self._problems = Problems()
+        self._rotation_problem = ""
+        self._no_room_ns = 0
+        self._metrics: MetricsServer | None = None
         self._abandoned = False
         self._begun: Files | None = None
         self._ended_by = "duration" if self._duration_ns else "source"
         self._start_ns = self._stop_ns = self._end_ns = self._next_look_ns = 0
+        self._interrupts = 1  # more than these abandon the run
 
     def run(self) -> RecordingReport:
         with contextlib.ExitStack() as stack:
@@ -79,17 +87,18 @@ class RecordingSession:
             self._control.is_starting = False
             self._record() and self._close()
         if not self._abandoned and (problem := self._command(self._options.on_stop)):
-            self._problems[problem] = None
+            self._problems.fail(problem)
         return self._report()
 
     def _start(self, stack: contextlib.ExitStack) -> None:
         if self._options.metrics:
-            metrics = MetricsServer(self._options.metrics, lambda: self._snapshot)
+            metrics = self._metrics = MetricsServer(self._options.metrics, lambda: self._snapshot)
             stack.callback(metrics.close)
             self._progress.say(f"Metrics: {metrics.url}")
+        self._treat_earlier()
         # Waiting for other nodes can be interrupted.
         with self._control.waiting() if self._nodes.nodes == 1 else contextlib.nullcontext():
-            self._files = self._begun = Files(self._plan)
+            self._files = self._begun = Files(self._plan, self._problems.note)
         self._begin()
         self._workers = self._spawn()
         stack.callback(self._workers.close)
@@ -97,6 +106,21 @@ class RecordingSession:
         stack.callback(self._progress.close)
         if not self._workers.wait_until_ready(_READY_TIMEOUT_S):
             self._fail(f"the producer processes did not start within {_READY_TIMEOUT_S:g} s")
+
+    def _treat_earlier(self) -> None:
+        """Completes what earlier runs left unfinished, or says how that is done."""
+        for path in self._earlier.unfinished:
+            if not self._options.continue_:
+                self._problems.note(f"{path} of an earlier run is not complete: `thalweg recover {path}` completes it")
+                continue
+            try:
+                report = _core.recover(str(path)).report
+                rows = sum(table.rows for table in report.tables)
+                self._progress.say(f"{path} of an earlier run is complete now: {rows:,} records")
+                for note in report.notes:
+                    self._problems.note(note)
+            except Error as error:  # that run is over, and this one must not wait for its user
+                self._problems.fail(f"{path} of an earlier run is not complete ({error}): the run begins all the same")
 
     def _begin(self) -> None:
         if problem := self._command(self._options.on_start):
@@ -118,7 +142,7 @@ class RecordingSession:
         paused = stopping = False
         while self._workers.running():
             time.sleep(_TICK_S)
-            if self._control.interrupts > 1:
+            if self._control.interrupts > self._interrupts:
                 return self._abandon()
             status = self._files.current.writer.status()
             if not stopping and self._is_over(status, clocked):
@@ -136,16 +160,25 @@ class RecordingSession:
         return True
 
     def _rotate(self) -> None:
+        """Begins the next file if it is due. If that fails, the run goes on in the file that it has."""
         try:
-            self._files.rotate_if_due()
-        except Error as error:
-            self._fail(str(error))  # the run ends in the current file
+            if self._files.rotate_if_due():
+                self._rotation_problem = ""
+        except Exception as error:
+            self._rotation_problem = (
+                f"the next file cannot be begun ({error}): the run goes on in {self._files.current.path}, and tries "
+                "again every 5 s"
+            )
+            self._problems.note(self._rotation_problem)
 
     def _is_over(self, status: _core.CommitStatus, clocked: bool) -> bool:
-        for problem in [status.failure, *self._files.errors(), *self._workers.problems()]:
+        for problem in self._files.errors():  # of earlier files: the run goes on in this one
+            self._problems.fail(problem)
+        for problem in [status.failure if self._ends_for(status) else "", *self._workers.problems()]:
             if problem:
                 self._fail(problem)
-        if self._problems:
+                self._interrupts = 0
+        if self._ended_by == "failure":
             return True
         if self._control.stop:
             self._ended_by = "signal"
@@ -153,28 +186,39 @@ class RecordingSession:
         over = self._duration_ns and _core.monotonic_ns() - self._start_ns >= self._duration_ns
         return bool(over and not clocked)
 
+    def _ends_for(self, status: _core.CommitStatus) -> bool:
+        """Returns whether the failure is final: a full disk has room again once an earlier file is closed."""
+        if status.has_failed or not status.failure:
+            self._no_room_ns = 0
+            return status.has_failed
+        now_ns = _core.monotonic_ns()
+        if self._files.are_closing() or not self._no_room_ns:
+            self._no_room_ns = now_ns
+        return now_ns - self._no_room_ns >= _FULL_NS
+
     def _close(self) -> bool:
         self._files.close()
         while not self._files.closed():
             time.sleep(_TICK_S)
-            if self._control.interrupts > 1 and not self._files.closed():
+            if self._control.interrupts > self._interrupts and not self._files.closed():
                 return self._abandon()
             self._look("closing")
         for error in [*self._files.errors(), *self._files.abandoned(), *self._files.missing()]:
             self._fail(error)
+        if self._rotation_problem:
+            self._problems.fail(self._rotation_problem)
         self._end_ns = _core.monotonic_ns()
         return True
 
     def _fail(self, problem: str) -> None:
         self._ended_by = "failure"
-        if not any(known in problem for known in self._problems):  # producers repeat what the committer reports
-            self._problems[problem] = None
+        self._problems.fail(problem)
 
     def _abandon(self) -> bool:
         self._abandoned = True
         self._stop_ns = self._stop_ns or _core.monotonic_ns()
         self._workers.kill()
-        self._fail("the run was abandoned on the second interrupt")
+        self._fail(f"the run was abandoned on {'the second' if self._interrupts else 'an'} interrupt")
         self._files.abandon()
         return False
 
@@ -184,7 +228,15 @@ class RecordingSession:
         if now_ns < self._next_look_ns and state == self._snapshot.state:
             return
         self._next_look_ns = now_ns + _LOOK_NS
-        file = self._files.current
+        self._problems.answer(lambda: self._take_snapshot(state, now_ns), "the figures of the run", None)
+        self._progress.show(self._snapshot)
+
+    def _take_snapshot(self, state: str, now_ns: int) -> None:
+        file, ask = self._files.current, self._problems.answer
+        file_problem = ask(file.writer.file_problem, f"the place of {file.path}", "")
+        for part in (self._progress, self._control, *([self._metrics] if self._metrics else [])):
+            if part.problem:
+                self._problems.note(part.problem)
         snapshot = RecordingSnapshot(
             elapsed_s=max(0, now_ns - self._start_ns) * 1e-9,
             state=state,
@@ -194,16 +246,13 @@ class RecordingSession:
             channels=self._files.channels(),
             durable_lag_s=self._files.durable_lag_ns() * 1e-9,
             producers=self._workers.running(),
-            free_bytes=_core.free_bytes(str(file.path)),
+            free_bytes=ask(file.space.bytes, f"the free space of {file.path.parent}", None) if file.space else None,
+            failed=bool(self._problems.failures or self._rotation_problem or file_problem),
+            problems=self._problems.count + bool(file_problem),  # the committer says that one
             limit_s=self._duration_ns * 1e-9,
         )
-        problem = file.writer.file_problem()
-        if problem and problem not in self._said:  # said at once, while the recorded data can still be saved
-            self._said.add(problem)
-            self._progress.say(problem)
         self._rates.put_into(snapshot)
         self._snapshot = snapshot
-        self._progress.show(snapshot)
 
     def _command(self, command: str) -> str:
         """Runs a command and returns what went wrong, or an empty text."""
@@ -215,7 +264,10 @@ class RecordingSession:
             "THALWEG_FILE": str(self._files.current.path.absolute()),
         }
         # The output of the command goes to stderr, since stdout is reserved for the report.
-        code = subprocess.run(command, shell=True, env=os.environ | environment, stdout=2, check=False).returncode
+        try:
+            code = subprocess.run(command, shell=True, env=os.environ | environment, stdout=2, check=False).returncode
+        except OSError as error:
+            return f"the command '{command}' cannot be run ({error.strerror})"
         return f"the command '{command}' ended with code {code}" if code else ""
 
     def _report(self) -> RecordingReport:
@@ -227,7 +279,7 @@ class RecordingSession:
             close_seconds=0 if self._abandoned else (self._end_ns - self._stop_ns) * 1e-9,
             engine=self._files.current.writer.engine,
             memory=self._files.current.writer.status().memory,
-            failures=list(self._problems),
+            failures=list(self._problems.failures),
             left_out=self._left_out,
             allow_missing=self._options.allow_missing,
             abandoned=self._abandoned,

@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 from thalweg._recording.counts import Channel, Channels, total_of
 
 _WINDOW_S = 2.0
+STATES = ("starting", "recording", "paused", "stopping", "closing")
 
 
 @dataclass
 class RecordingSnapshot:
     elapsed_s: float = 0.0
-    state: str = "starting"  # recording, paused, stopping, closing
+    state: str = "starting"  # one of STATES
     file: str = ""
     file_number: int = 1
     engine: str = ""
@@ -22,7 +23,9 @@ class RecordingSnapshot:
     stored_bytes_per_s: float = 0.0
     durable_lag_s: float = 0.0
     producers: int = 0
-    free_bytes: int = 0
+    free_bytes: int | None = None  # None: the file system does not say
+    failed: bool = False
+    problems: int = 0  # how many were said
     limit_s: float = 0.0  # the requested duration, or 0 for none
 
     @property
@@ -31,8 +34,10 @@ class RecordingSnapshot:
 
     @property
     def until_full_s(self) -> float | None:
-        """The time until the disk is full at the current rate, in seconds, or None if nothing is written."""
-        return self.free_bytes / self.stored_bytes_per_s if self.stored_bytes_per_s > 1 else None
+        """The time until the disk is full at the current rate, in seconds, or None if it cannot be told."""
+        if self.free_bytes is None or self.stored_bytes_per_s <= 1:
+            return None
+        return self.free_bytes / self.stored_bytes_per_s
 
 
 class Rates:

@@ -30,6 +30,7 @@ class WorkerProcess:
         self.streams = streams
         self.ready = threading.Event()  # set when the process is ready or has ended
         self.error = ""
+        self._has_reported = False
         self._log = tempfile.TemporaryFile(mode="w+")  # noqa: SIM115 - close() closes it
         with _held_back():
             self._process = subprocess.Popen(
@@ -52,26 +53,26 @@ class WorkerProcess:
         try:
             self._process.stdin.write(line + "\n")
             self._process.stdin.flush()
-        except BrokenPipeError:
+        except OSError:
             pass  # the process has ended, and problem() says how
 
     def kill(self) -> None:
         self._process.kill()
 
     def is_running(self) -> bool:
-        return self._process.poll() is None
+        """Returns whether the process runs. It has ended once its output has: `poll` takes some errors for an end."""
+        return self._process.poll() is None or self._listener.is_alive()
 
     def problem(self) -> str:
         """Returns what went wrong once the process has ended, or an empty text."""
         code = self._process.poll()
-        if not code:
+        if code is None or self._listener.is_alive() or (code == 0 and self._has_reported):
             return ""
-        self._listener.join()
         if self.error:
             return self.error
-        how = (
-            f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}{self._last_words()}"
-        )
+        how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code} and no report"
+        if code >= 0:
+            how += self._last_words()
         return (
             f"producer process {self.pid} ({', '.join(self.streams)}) {how}: "
             "the records that it had published by then are in the file"
@@ -81,15 +82,19 @@ class WorkerProcess:
         self._process.wait()
         self._listener.join()
         for stream in (self._process.stdin, self._process.stdout, self._log):
-            with contextlib.suppress(BrokenPipeError):
+            with contextlib.suppress(OSError):
                 stream.close()  # type: ignore[union-attr]
 
     def _listen(self) -> None:
         assert self._process.stdout
         for line in self._process.stdout:
-            message = json.loads(line)
+            try:
+                message = json.loads(line)
+            except ValueError:  # a library has printed something
+                continue
             if "ready" in message:
                 self.ready.set()
+            self._has_reported = "rows" in message
             self.error = message.get("error", "")
         self.ready.set()
 

@@ -160,6 +160,8 @@ def run_sentences(reader: _core.Reader, run: Run) -> Iterator[str]:
             yield "Being written by " + ", ".join(f"process {each.pid} ({each.table})" for each in alive) + here
         elif nodes:
             yield "No process on this machine writes it now."
+        elif _core.writers_of(reader.path) == "alive":
+            yield "Its process is there, and no producer is."
         else:
             yield "No process writes it now; if the writers have ended, `thalweg recover` completes it."
         if memory := _core.memory_place(reader):

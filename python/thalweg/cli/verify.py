@@ -7,7 +7,7 @@ from thalweg import _core
 from thalweg._base.quantities import as_bytes
 from thalweg._files.open import external_folders
 from thalweg._files.verification import Verification
-from thalweg._files.verify import verified_by_others
+from thalweg._files.verify import verification_of, verified_by_others
 from thalweg.cli._output import (
     AllowMissingOption,
     ExternalOption,
@@ -32,9 +32,9 @@ def verify(
 ) -> int:
     """Check every stored byte against its checksum, and the index of the file against the page map.
 
-    Each fault is named with its table, column and offset. The exit code is 1 if there are faults, or if parts of a
-    file of another program cannot be read; these parts are named, too. What only h5py or uproot can read is read in a
-    separate process.
+    Each fault is named with its table, column and offset. The exit code is 1 if there are faults, if the run was left
+    unfinished by processes that have ended, or if parts of a file of another program cannot be read; these parts are
+    named, too. What only h5py or uproot can read is read in a separate process.
     """
     found = _with_progress(file, external_folders(external or ()))
     if json:
@@ -42,7 +42,7 @@ def verify(
     else:
         say(*sentences(found))
     say_problems(file, found.problems)
-    return exit_code(found.problems, allow_missing) if found.is_sound else 1
+    return exit_code(found.problems, allow_missing) if found.is_sound and not found.is_unfinished else 1
 
 
 def _with_progress(file: str, external: tuple[str, ...]) -> Verification:
@@ -50,11 +50,12 @@ def _with_progress(file: str, external: tuple[str, ...]) -> Verification:
     with Progress(*columns, console=people(), transient=True, disable=not people().is_terminal) as progress:
         task = progress.add_task("", total=1.0)
         found = _core.verify(file, 0, lambda share: progress.update(task, completed=share))
-    return verified_by_others(Verification.of(found, path=file), external)
+    return verified_by_others(verification_of(found, file), external)
 
 
 def sentences(found: Verification) -> list[str]:
-    state = "sound" if found.is_sound else f"{found.faults:,} fault{'s'[: found.faults != 1]}"
+    sound = "no faults, but not complete" if found.is_unfinished else "sound"
+    state = sound if found.is_sound else f"{found.faults:,} fault{'s'[: found.faults != 1]}"
     lines = [f"{found.path}: {state}. {found.pages:,} pages ({as_bytes(found.bytes)}) were checked."]
     lines += found.messages
     if hidden := found.faults - len(found.messages):
@@ -68,8 +69,12 @@ def sentences(found: Verification) -> list[str]:
     if found.read_without_checksum:
         lines.append(f"These have no checksum, so only that they can be read is known: "
                      f"{'; '.join(found.read_without_checksum)}.")  # fmt: skip
-    if found.is_open:
+    if found.is_unfinished:
+        lines.append(f"The run is not complete, and no process writes it: `thalweg recover {found.path}` completes it.")
+    elif found.is_open:
         lines.append("The run is still open: rows that are not yet in the file or its journal were not checked.")
+        if found.writers not in ("alive", "none"):
+            lines.append(f"{found.writers[:1].upper()}{found.writers[1:]}.")
     else:
         lines.append(f"adler32 of the file: {found.adler32:08x}")
     return lines

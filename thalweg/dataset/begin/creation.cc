@@ -6,6 +6,7 @@
 #include "thalweg/base/error.h"
 #include "thalweg/base/file_descriptor.h"
 #include "thalweg/dataset/complete/nodes_down.h"
+#include "thalweg/dataset/run/lock.h"
 #include "thalweg/dataset/run/run_memory.h"
 
 namespace thalweg::dataset {
@@ -30,6 +31,17 @@ bool has_begun(RunPlace const& place) {
 
 } // namespace
 
+std::vector<base::FileDescriptor> lock_for_creation(std::string const& path, std::vector<RunPlace> const& places) {
+    std::vector<base::FileDescriptor> locks;
+    for (auto const& place : places) {
+        locks.push_back(try_lock_exclusive(place.journal()));
+        if (locks.back()) continue;
+        base::fail_usage({"cannot create " + path, "another process is writing a run there, or recovers it",
+                          "choose another path, or wait until that run is closed"});
+    }
+    return locks;
+}
+
 void check_folder_of(std::string const& path) {
     auto const folder = std::filesystem::path(path).parent_path().string();
     if (!exists(folder)) base::fail_usage({"cannot create " + path, "there is no folder " + folder, "make it first"});
@@ -39,16 +51,14 @@ void check_folder_of(std::string const& path) {
 void clear_place(std::string const& path) {
     check_folder_of(path);
     if (auto const places = places_of_run(path); !places.empty()) {
-        std::vector<base::FileDescriptor> locks;                                  // until all is gone
-        for (auto const& place : places) locks.push_back(place.lock_exclusive()); // refused while it is being written
+        auto const locks = lock_for_creation(path, places); // until all is gone
         auto const journals = open_journals(places, storage::OpenMode::read_only);
         check_nodes_are_down(places, journals, "replace");
         if (!is_stub(places, journals)) {
             base::fail_usage(
-                {"cannot create " + path, "the journal of an unfinished run is beside it",
-                 fmt::format(
-                     "complete that run with `thalweg recover {}`, or replace it with --force (in Python: force=True)",
-                     path)});
+                {"cannot create " + path, "the journal of an unfinished run is there",
+                 fmt::format("{} with `thalweg recover {}`, or replace it with --force (in Python: force=True)",
+                             exists(path) ? "complete that run" : "put its file back and complete the run", path)});
         }
         places.front().clear_stub();
     }

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
+#include "thalweg/base/file_descriptor.h"
 #include "thalweg/dataset/run/open_run.h"
 #include "thalweg/dataset/run/run_place.h"
 
@@ -10,6 +12,10 @@ namespace thalweg::dataset {
 
 // Throws base::UsageError if the folder of a new run does not exist, or if its path is that of a directory.
 void check_folder_of(std::string const& path);
+
+// Returns exclusive locks on the journals of the run at `path`, which is to be replaced. Throws base::UsageError if a
+// process writes that run, or recovers it.
+std::vector<base::FileDescriptor> lock_for_creation(std::string const& path, std::vector<RunPlace> const& places);
 
 // Makes room for a new run at `path`, where a creation that died may have left something. Throws base::UsageError if a
 // file or a run is there: `SetAside` makes room if it may be replaced.

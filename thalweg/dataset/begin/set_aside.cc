@@ -45,7 +45,7 @@ SetAside::SetAside(std::string const& path) {
     if (base::is_directory(path)) base::fail_usage({"cannot replace " + path, "it is a directory"});
     std::vector<std::pair<std::string, std::string>> names;
     if (auto const places = places_of_run(path); !places.empty()) {
-        for (auto const& place : places) locks_.push_back(place.lock_exclusive()); // refused while it is being written
+        locks_ = lock_for_creation(path, places);
         check_nodes_are_down(places, open_journals(places, storage::OpenMode::read_only), "replace");
         auto const data = places.front().data();
         data_ = name_aside(data);

@@ -194,14 +194,6 @@ void Committer::drain() {
     pages_ = counts_.all;
 }
 
-// Each may have finished since it was drained: only behind its death it is known whether it has.
-void Committer::look_for_dead() {
-    for (auto const& producer : producers_.all()) {
-        if (producers_.is_dead(*producer)) settle(*producer, !producers_.is_finished(*producer));
-    }
-    producers_.drop_settled();
-}
-
 void Committer::settle(ProducerIntake& producer, bool died) {
     if (producer.settled()) return;
     producers_.settle(producer, journal_, died);
@@ -226,24 +218,6 @@ void Committer::allocate() {
     space_.keep_ahead(counts, producers_.unwritten_bytes(),
                       options_.rows_budget_bytes + waiting * kJournalBytesOfEntry);
     if (units != nullptr && run_.ledger->has_room()) units->admit(admitted);
-}
-
-void Committer::look_for_file() {
-    if (!watch_) return;
-    auto problem = watch_->problem();
-    if (!problem.empty() && problem != file_problem_) fmt::print(stderr, "thalweg: {}\n", problem);
-    file_problem_ = std::move(problem);
-}
-
-// If the others cannot complete the run, what is still appended here would be promised in vain.
-void Committer::look_for_nodes() {
-    if (!node_watch_ || run_.ledger->head().state == LedgerState::failed) return;
-    end_without_others(node_watch_->problem());
-}
-
-void Committer::end_without_others(std::string const& problem) {
-    if (!problem.empty() && run_.ledger->head().state != LedgerState::failed)
-        run_.ledger->fail(fmt::format("{} takes no more rows ({})", run_.path(), problem));
 }
 
 // A flush notes what is published; waits a little for pages that are being written; journals the rows that are in no
@@ -355,7 +329,8 @@ CommitStatus Committer::status() const {
     status.memory = ledger.memory_place();
     status.sync_ns = sync_ns_;
     status.cpu_ns = cpu_ns_;
-    status.failure = ledger.head().state == LedgerState::failed ? ledger.head().failure : ledger.room_problem();
+    status.has_failed = ledger.head().state == LedgerState::failed;
+    status.failure = status.has_failed ? ledger.head().failure : ledger.room_problem();
     return status;
 }
 

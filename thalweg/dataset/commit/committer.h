@@ -86,11 +86,14 @@ class Committer {
     void journal_cluster_ends();
     void settle(ProducerIntake& producer, bool died);
     void look_for_dead();
+    bool is_dead(ProducerIntake const& producer);
     void serve_units();
     void journal_metadata();
     void allocate();
     void count_units(ProducerIntake& producer);
     void look_for_file();
+    static void say(std::string const& problem);
+    void say_once(std::string const& problem);
     void look_for_nodes();
     void end_without_others(std::string const& problem);
     void advance_flush(std::uint64_t now);
@@ -118,7 +121,8 @@ class Committer {
     PageCounts counts_;
     std::uint64_t journaled_entry_bytes_ = 0; // of work units, in the table of them
     std::shared_ptr<FileWatch const> watch_;
-    std::string file_problem_; // that was said last
+    std::string file_problem_; // that was seen last
+    std::string said_;         // last, of what cannot be seen
     std::optional<NodeWatch> node_watch_;
     std::optional<Heartbeat> heartbeat_; // for other nodes
     Durability::Items flushing_items_;

@@ -9,9 +9,9 @@ namespace thalweg::dataset {
 namespace {
 
 // Below these there is nothing to gain.
-constexpr std::uint64_t kLeastAllocationBytes = 4 * base::kMiB;
+constexpr std::uint64_t kLeastAllocationBytes = base::kMiB;
 constexpr std::uint64_t kLeastBufferBytes = base::kMiB;
-constexpr std::uint64_t kLeastPagesBytes = 4 * base::kMiB;
+constexpr std::uint64_t kLeastPagesBytes = base::kMiB;
 constexpr std::uint64_t kLeastSharedBytes = 8 * base::kMiB;
 
 void lower(std::uint64_t& bytes, std::uint64_t share_bytes, std::uint64_t least_bytes) {
@@ -22,7 +22,7 @@ void lower(std::uint64_t& bytes, std::uint64_t share_bytes, std::uint64_t least_
 
 void fit_to_disk(std::uint64_t free_bytes, CommitOptions& commit, StagingOptions& staging) {
     lower(commit.allocate_ahead_bytes, free_bytes / 8, kLeastAllocationBytes);
-    lower(commit.rows_budget_bytes, free_bytes / 16, kLeastBufferBytes);
+    lower(commit.rows_budget_bytes, free_bytes / 32, kLeastBufferBytes);
     lower(staging.page_ring_bytes, free_bytes / 32, kLeastBufferBytes);
     lower(staging.memory_bytes, free_bytes / 32, kLeastBufferBytes);
 }

@@ -12,7 +12,7 @@ TEST(DiskShare, ASmallDiskIsNotSpentOnReserves) {
     StagingOptions staging;
     fit_to_disk(80 * base::kMiB, commit, staging);
     EXPECT_EQ(commit.allocate_ahead_bytes, 10 * base::kMiB);
-    EXPECT_EQ(commit.rows_budget_bytes, 5 * base::kMiB);
+    EXPECT_EQ(commit.rows_budget_bytes, 5 * base::kMiB / 2);
     EXPECT_EQ(staging.page_ring_bytes, 5 * base::kMiB / 2);
     EXPECT_EQ(staging.memory_bytes, 5 * base::kMiB / 2);
 }
@@ -21,7 +21,7 @@ TEST(DiskShare, OfADiskThatIsFullTheLeastIsKept) {
     CommitOptions commit;
     StagingOptions staging;
     fit_to_disk(0, commit, staging);
-    EXPECT_EQ(commit.allocate_ahead_bytes, 4 * base::kMiB);
+    EXPECT_EQ(commit.allocate_ahead_bytes, base::kMiB);
     EXPECT_EQ(commit.rows_budget_bytes, base::kMiB);
     EXPECT_EQ(staging.page_ring_bytes, base::kMiB);
 }
@@ -31,8 +31,10 @@ TEST(DiskShare, OnASmallDiskPagesOfATableAreSmaller) {
     layout.table_page_bytes = 32 * base::kMiB;
     fit_to_disk(1024 * base::kMiB, layout);
     EXPECT_EQ(layout.table_page_bytes, 16 * base::kMiB);
-    fit_to_disk(80 * base::kMiB, layout);
-    EXPECT_EQ(layout.table_page_bytes, 4 * base::kMiB);
+    fit_to_disk(128 * base::kMiB, layout);
+    EXPECT_EQ(layout.table_page_bytes, 2 * base::kMiB);
+    fit_to_disk(20 * base::kMiB, layout);
+    EXPECT_EQ(layout.table_page_bytes, base::kMiB);
 }
 
 TEST(DiskShare, HalfOfASmallSharedMemoryIsLeftToOthers) {

@@ -1,8 +1,11 @@
 #include "thalweg/dataset/commit/file_watch.h"
 
+#include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
 #include <regex>
+#include <set>
 #include <thread>
 
 #include "thalweg/base/clock.h"
@@ -81,6 +84,51 @@ TEST_P(FileWatchOf, AMovedFileIsNoticedAndMayBePutBack) {
     std::filesystem::rename(elsewhere, path_);
     EXPECT_EQ(writer_->file_problem(), "");
     EXPECT_EQ(writer_->close(kTimeoutNs).report.tables[0].rows, 500u);
+}
+
+std::vector<std::string> names_in(std::string const& folder) {
+    std::vector<std::string> names;
+    for (auto const& each : std::filesystem::directory_iterator(folder)) names.push_back(each.path().filename());
+    std::sort(names.begin(), names.end());
+    return names;
+}
+
+TEST_P(FileWatchOf, AMovedFileIsCompleteWhereItIs) {
+    auto const elsewhere = directory_.file("elsewhere" + std::filesystem::path(path_).extension().string());
+    std::filesystem::rename(path_, elsewhere);
+    auto const result = writer_->close(kTimeoutNs);
+    EXPECT_EQ(result.path, elsewhere);
+    ASSERT_EQ(result.report.notes.size(), 1u);
+    EXPECT_NE(result.report.notes[0].find("is complete as " + elsewhere), std::string::npos);
+    EXPECT_FALSE(Reader::open(elsewhere)->is_open_run());
+    EXPECT_EQ(Reader::open(elsewhere)->rows(0), 500u);
+    EXPECT_FALSE(std::filesystem::exists(journal_path(path_)));
+}
+
+// Rows of slow streams are in segments of the journal, which are created while the run goes on.
+TEST_P(FileWatchOf, ARunGoesOnInAFolderThatIsRenamed) {
+    auto const before = directory_.file("before"), after = directory_.file("after");
+    std::filesystem::create_directory(before);
+    auto options = small_run_options();
+    options.layout.wide_codec = options.layout.narrow_codec = "lz4"; // which both containers know
+    auto const writer = Writer::create(before + "/" + GetParam(), events(), options);
+    auto producer = writer->producer("events");
+    append_events(producer, 0, 0, 20);
+    std::filesystem::rename(before, after);
+    std::filesystem::create_directory(before); // which is of another user of that name
+    std::set<std::string> seen;
+    for (std::uint64_t row = 20; row < 2000; row += 20) {
+        append_events(producer, 0, row, 20);
+        std::this_thread::sleep_for(std::chrono::milliseconds(2));
+        for (auto const& name : names_in(after)) seen.insert(name);
+    }
+    EXPECT_EQ(writer->status().failure, "");
+    EXPECT_GT(seen.size(), 3u) << "segments were created";
+    producer.finish();
+    EXPECT_EQ(writer->close(kTimeoutNs).report.tables[0].rows, 2000u);
+    EXPECT_EQ(names_in(after), std::vector<std::string>{GetParam()});
+    EXPECT_EQ(names_in(before), std::vector<std::string>{});
+    EXPECT_EQ(Reader::open(after + "/" + GetParam())->rows(0), 2000u);
 }
 
 TEST_P(FileWatchOf, ARunCopiedWhileItIsOpenCanBeRecovered) {

@@ -11,6 +11,8 @@ namespace thalweg::dataset {
 namespace {
 
 constexpr std::uint64_t kRetryNs = 100'000'000;
+// A disk with less than this and what is kept for the end is full.
+constexpr std::uint64_t kLeastBytes = base::kMiB;
 
 } // namespace
 
@@ -45,10 +47,11 @@ void SpaceAhead::allocate(std::uint64_t room_bytes) {
     auto const free = claimable - claimed;
     bool const enough = free >= std::max(allocation_bytes_ / 2, wanted) && free > 0;
     if (enough && claimable + room_bytes <= room_end_) return;
-    auto const least = std::max(RegionSpace::kSmallestAllocationBytes, wanted);
+    auto const least = std::max(kLeastBytes, wanted);
+    auto more_room_bytes = room_bytes / 4; // than is needed now, so that it lasts a while
     for (auto bytes = enough ? free : std::max(allocation_bytes_, wanted);;) {
         auto const end = std::max(claimable, base::round_up(claimed + bytes, base::kBlockBytes));
-        auto const room_end = end + room_bytes + room_bytes / 4; // more than now, so that it lasts a while
+        auto const room_end = end + room_bytes + more_room_bytes;
         try {
             run_.file->reserve(claimable, room_end - claimable);
             room_end_ = room_end;
@@ -58,6 +61,7 @@ void SpaceAhead::allocate(std::uint64_t room_bytes) {
             return;
         } catch (base::SystemError const& error) {
             if (!base::is_no_space(error.code)) throw;
+            more_room_bytes = 0;
             bytes = RegionSpace::half_of(bytes, least);
             bool const a_little_is_left = free >= least && claimable + room_bytes <= room_end_; // use it first
             if (bytes == 0 && !a_little_is_left) throw;

@@ -118,6 +118,11 @@ void open_and_check(UnfinishedRun& run) {
     auto const& path = run.place().data();
     auto const start = run.journals.front().required_start();
     run.head = model::run_head_from_json(start->head_json);
+    if (!exists(path)) {
+        base::fail_usage({fmt::format("the run of {} has no file any more", path),
+                          fmt::format("only its journal {} is there", run.place().journal()),
+                          "put the file back; if it was removed for good, remove the journal, too"});
+    }
     run.file = storage::open_file_storage(path, storage::OpenMode::read_write, storage::Engine::posix);
     run.format = &format_for(path);
     run.is_original = run.place().is_original(start->preamble);

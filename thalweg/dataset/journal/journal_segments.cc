@@ -6,17 +6,18 @@
 #include <filesystem>
 
 #include "thalweg/base/error.h"
-#include "thalweg/base/file_descriptor.h"
+#include "thalweg/base/name_now.h"
 
 namespace thalweg::dataset {
 namespace {
 
 class FilesBeside final : public SegmentFolder {
   public:
-    explicit FilesBeside(std::string journal_path) : journal_path_(std::move(journal_path)) {}
+    explicit FilesBeside(std::string journal_path)
+        : journal_path_(std::move(journal_path)), folder_(base::hold_folder_of(journal_path_)) {}
 
     std::vector<std::uint32_t> list() const override {
-        std::filesystem::path const journal(journal_path_);
+        std::filesystem::path const journal(journal_now());
         auto const prefix = journal.filename().string() + ".";
         auto const folder = journal.has_parent_path() ? journal.parent_path() : std::filesystem::path(".");
         std::vector<std::uint32_t> numbers;
@@ -46,12 +47,19 @@ class FilesBeside final : public SegmentFolder {
 
     void remove(std::uint32_t number) override { base::remove_file(path(number)); }
 
-    void sync() override { base::sync_directory_of(journal_path_); }
+    void sync() override { base::sync_directory_of(journal_now()); }
 
   private:
-    std::string path(std::uint32_t number) const { return journal_path_ + "." + std::to_string(number); }
+    // The folder may have been renamed since the journal was begun: segments follow it.
+    std::string journal_now() const {
+        auto const folder = base::name_now(folder_);
+        if (folder.empty()) return journal_path_;
+        return (std::filesystem::path(folder) / std::filesystem::path(journal_path_).filename()).string();
+    }
+    std::string path(std::uint32_t number) const { return journal_now() + "." + std::to_string(number); }
 
     std::string journal_path_;
+    base::FileDescriptor folder_;
 };
 
 } // namespace

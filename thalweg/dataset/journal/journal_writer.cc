@@ -114,8 +114,7 @@ class JournalWriter::State {
     void reserve_ahead(std::uint64_t size_bytes) {
         base::Lock const lock(mutex_);
         if (main_.end + size_bytes <= reserved_) return;
-        main_.file->reserve(main_.end, size_bytes + kReserveBytes);
-        reserved_ = main_.end + size_bytes + kReserveBytes;
+        reserved_ = main_.end + reserve_some(size_bytes);
     }
 
     // Takes over the segments that an earlier writer left.
@@ -144,6 +143,18 @@ class JournalWriter::State {
     void begin_segments(std::shared_ptr<SegmentFolder> names) { names_ = std::move(names); }
 
   private:
+    // Reserves more than is needed, so that it lasts a while, or what is needed if the disk has no more.
+    std::uint64_t reserve_some(std::uint64_t size_bytes) {
+        try {
+            main_.file->reserve(main_.end, size_bytes + kReserveBytes);
+            return size_bytes + kReserveBytes;
+        } catch (base::SystemError const& error) {
+            if (!base::is_no_space(error.code)) throw;
+            main_.file->reserve(main_.end, size_bytes);
+            return size_bytes;
+        }
+    }
+
     bool has_segments() const { return names_ != nullptr; }
 
     void write(Segment& segment, RecordType type, std::span<std::byte const> payload, std::span<std::byte const> more) {

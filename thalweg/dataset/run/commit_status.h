@@ -62,6 +62,7 @@ struct CommitStatus {
     std::string memory;                    // where that of the producers lies: /dev/shm, or a folder and why
     std::string memory_need; // empty, or how much more of it than their budget producers of a process took
     std::string failure;     // empty: well
+    bool has_failed = false; // so it takes no more rows, whatever room the disk has later
 };
 
 } // namespace thalweg::dataset

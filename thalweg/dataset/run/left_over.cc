@@ -44,12 +44,16 @@ void judge(Ledger const& ledger, bool held, MemoryOfRun& memory) {
     } else if (memory.closed) {
         memory.state = MemoryState::left_over;
         memory.why = "the run is closed";
-    } else if (RunPlace(head.path, ledger.node()).may_be_of(head.run_id)) {
-        memory.state = MemoryState::recoverable;
-        memory.why = fmt::format("the run is unfinished: `thalweg recover {}` takes what is in it", head.path);
-    } else {
+    } else if (auto const place = RunPlace(head.path, ledger.node()); !place.may_be_of(head.run_id)) {
         memory.state = MemoryState::left_over;
         memory.why = "the journal of its run is not there any more: if the run was moved, recover it first";
+    } else if (!exists(place.data())) {
+        memory.state = MemoryState::left_over;
+        memory.why =
+            fmt::format("{} is not there any more: if it was moved, put it back and recover it first", head.path);
+    } else {
+        memory.state = MemoryState::recoverable;
+        memory.why = fmt::format("the run is unfinished: `thalweg recover {}` takes what is in it", head.path);
     }
 }
 

@@ -24,17 +24,20 @@ using namespace testing;
 
 constexpr std::uint64_t kRows = 300;
 
-// Its rows are in memory only: nothing was flushed.
-std::string killed_run(std::string const& path) {
+// Its rows are in memory only, unless something is flushed.
+std::string killed_run(std::string const& path, std::uint64_t flush_interval_ns = 3'600'000'000'000) {
     int ends[2];
     EXPECT_EQ(::pipe(ends), 0);
     auto const child = ::fork();
     if (child == 0) {
         CreateOptions options;
-        options.commit.flush_interval_ns = 3'600'000'000'000;
+        options.commit.flush_interval_ns = flush_interval_ns;
         auto const writer = Writer::create(path, events(), options);
         auto producer = writer->producer("events");
         append_events(producer, 0, 0, kRows);
+        auto const is_flushed = [&] { return !writer->status().producers.at(0).durable_items.empty(); };
+        while (flush_interval_ns < 1'000'000'000 && !is_flushed())
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
         static_cast<void>(!::write(ends[1], writer->handle().data(), writer->handle().size()));
         ::raise(SIGKILL);
     }
@@ -97,6 +100,23 @@ TEST(LeftOver, WhatNoJournalSpeaksOfAnyMoreIsClearedOnDemandOnly) {
     EXPECT_FALSE(memory.closed);
     remove_left_over(memory);
     EXPECT_FALSE(is_there(handle));
+}
+
+// `recover` and `clean` say the same of it.
+TEST(LeftOver, ARunWhoseFileWasRemovedCannotBeRecovered) {
+    Directory const directory;
+    auto const path = directory.file("run.h5");
+    auto const handle = killed_run(path, 1'000'000);
+    std::filesystem::rename(path, directory.file("elsewhere"));
+    auto const memory = memory_of(handle);
+    EXPECT_EQ(memory.state, MemoryState::left_over);
+    EXPECT_NE(memory.why.find(path + " is not there any more"), std::string::npos) << memory.why;
+    EXPECT_NE(message_of([&] { recover(path); }).find("has no file any more"), std::string::npos);
+    EXPECT_NE(message_of([&] { Writer::create(path, events(), {}); }).find("put its file back"), std::string::npos);
+    EXPECT_TRUE(is_there(handle));
+    std::filesystem::rename(directory.file("elsewhere"), path);
+    EXPECT_EQ(memory_of(handle).state, MemoryState::recoverable);
+    EXPECT_EQ(recover(path).report.tables[0].rows, kRows);
 }
 
 TEST(LeftOver, ARunThatWasClosedNeedsNothing) {

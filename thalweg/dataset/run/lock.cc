@@ -29,6 +29,11 @@ base::FileDescriptor lock_shared(std::string const& journal) {
     base::fail_usage({"cannot use " + journal, "it is being recovered"});
 }
 
+base::FileDescriptor try_lock_exclusive(std::string const& journal) {
+    auto fd = lock(journal, true, O_RDONLY);
+    return fd ? std::move(*fd) : base::FileDescriptor();
+}
+
 base::FileDescriptor lock_exclusive(std::string const& journal, LockFor purpose) {
     if (auto fd = lock(journal, true, purpose == LockFor::writing ? O_RDWR : O_RDONLY)) return std::move(*fd);
     base::fail_usage({"cannot take over the run of " + journal,

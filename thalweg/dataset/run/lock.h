@@ -14,7 +14,10 @@ base::FileDescriptor lock_shared(std::string const& journal);
 // What the descriptor of an exclusive lock is good for besides the lock.
 enum class LockFor : std::uint8_t { nothing, writing };
 
-// Throws base::UsageError if a participant of the run is alive.
+// Returns an empty descriptor if a participant of the run is alive, or another process recovers it.
+base::FileDescriptor try_lock_exclusive(std::string const& journal);
+
+// Throws base::UsageError in that case.
 base::FileDescriptor lock_exclusive(std::string const& journal, LockFor purpose = LockFor::nothing);
 
 } // namespace thalweg::dataset

@@ -12,7 +12,7 @@ namespace {
 constexpr std::uint64_t kBytesPerPage = 96;
 // Object headers, links, attributes and the first blocks of an index, beside names and texts.
 constexpr std::uint64_t kBytesPerColumn = 16 * base::kKiB;
-constexpr std::uint64_t kBytesPerFile = 4 * base::kMiB; // page table in whole chunks, heaps, groups
+constexpr std::uint64_t kBytesPerFile = 2 * base::kMiB; // page table in whole chunks, heaps, groups
 
 std::uint64_t text_bytes(model::RunHead const& head) {
     std::uint64_t bytes = model::to_json(head).size();

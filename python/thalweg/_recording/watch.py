@@ -1,0 +1,61 @@
+"""Asks the machine what a running recording shows, and says what goes wrong. No answer and no display ends a run."""
+
+import contextlib
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+Answer = TypeVar("Answer")
+
+
+class FreeSpace:
+    """Asks for the free space of the file system of a file, also after its folder was renamed."""
+
+    def __init__(self, path: Path) -> None:
+        self._folder = os.open(path.parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+
+    def bytes(self) -> int:
+        found = os.fstatvfs(self._folder)
+        return found.f_bavail * found.f_frsize
+
+    def close(self) -> None:
+        os.close(self._folder)
+
+
+class Problems:
+    """What went wrong so far. Each problem is said on stderr when it is met, once."""
+
+    def __init__(self) -> None:
+        self.failures: dict[str, None] = {}  # used as a set that keeps its order
+        self.count = 0
+        self._said: set[str] = set()
+
+    def note(self, problem: str) -> None:
+        """Says a problem with which the run goes on."""
+        if problem in self._said:
+            return
+        self._said.add(problem)
+        self.count += 1
+        with contextlib.suppress(OSError, ValueError, AttributeError):  # stderr is closed: the metrics count it
+            print(f"thalweg: {problem}", file=sys.stderr, flush=True)  # noqa: T201
+
+    def fail(self, problem: str) -> None:
+        """Says a problem for which the exit code is 1."""
+        if any(known in problem or problem in known for known in self.failures):  # producers repeat the committer's
+            return
+        self.note(problem)
+        self.failures[problem] = None
+
+    def answer(self, question: Callable[[], Answer], what: str, otherwise: Answer) -> Answer:
+        """Returns the answer, or `otherwise` if the machine gives none."""
+        try:
+            return question()
+        except Exception as error:  # whatever it is: a question must not end a recording
+            self.note(f"cannot ask for {what} ({_reason(error)}): the run goes on, and asks again")
+            return otherwise
+
+
+def _reason(error: Exception) -> str:
+    return getattr(error, "strerror", None) or str(error) or repr(error)

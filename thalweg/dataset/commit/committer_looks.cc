@@ -1,0 +1,64 @@
+// What the committer asks of the machine now and then: whether producers live, where the file is, how other nodes are.
+// No question ends a run: what gets no answer is said, and asked again at the next look.
+#include <cstdio>
+#include <fmt/format.h>
+
+#include "thalweg/base/error.h"
+#include "thalweg/dataset/commit/committer.h"
+
+namespace thalweg::dataset {
+
+// Each may have finished since it was drained: only behind its death it is known whether it has.
+void Committer::look_for_dead() {
+    for (auto const& producer : producers_.all()) {
+        if (is_dead(*producer)) settle(*producer, !producers_.is_finished(*producer));
+    }
+    producers_.drop_settled();
+}
+
+// A question that the machine does not answer is no answer: the producer lives until the next look says otherwise.
+bool Committer::is_dead(ProducerIntake const& producer) {
+    try {
+        return producers_.is_dead(producer);
+    } catch (base::SystemError const& error) {
+        say_once(fmt::format("cannot see whether producer {} of {} lives ({}): the run goes on, and looks again",
+                             producer.number(), run_.path(), error.what()));
+        return false;
+    }
+}
+
+void Committer::look_for_file() {
+    if (!watch_) return;
+    auto problem = watch_->problem();
+    if (!problem.empty() && problem != file_problem_) say(problem);
+    file_problem_ = std::move(problem);
+}
+
+void Committer::say_once(std::string const& problem) {
+    if (problem != said_) say(problem);
+    said_ = problem;
+}
+
+// On stderr, which may be a closed terminal or pipe: what cannot be said there must not end the run.
+void Committer::say(std::string const& problem) {
+    auto const line = fmt::format("thalweg: {}\n", problem);
+    static_cast<void>(std::fwrite(line.data(), 1, line.size(), stderr));
+}
+
+// If the others cannot complete the run, what is still appended here would be promised in vain.
+void Committer::look_for_nodes() {
+    if (!node_watch_ || run_.ledger->head().state == LedgerState::failed) return;
+    try {
+        end_without_others(node_watch_->problem());
+    } catch (base::SystemError const& error) { // each flush looks, too, before it calls anything durable
+        say_once(fmt::format("cannot see how the other nodes of {} are ({}): the run goes on, and looks again",
+                             run_.path(), error.what()));
+    }
+}
+
+void Committer::end_without_others(std::string const& problem) {
+    if (!problem.empty() && run_.ledger->head().state != LedgerState::failed)
+        run_.ledger->fail(fmt::format("{} takes no more rows ({})", run_.path(), problem));
+}
+
+} // namespace thalweg::dataset
