@@ -31,7 +31,7 @@ _LOOK_NS = 250_000_000
 # The clock of a card begins a little later, since its producers first compute their pulses.
 _HEAD_START_NS = 500_000_000
 _READY_TIMEOUT_S = 60.0
-_FULL_NS = 1_000_000_000  # so long a disk must have no room before the run ends
+_FULL_NS = 5_000_000_000  # so long a disk must have no room before the run ends
 
 
 class RecordingSession:
@@ -71,7 +71,7 @@ class RecordingSession:
         self._begun: Files | None = None
         self._ended_by = "duration" if self._duration_ns else "source"
         self._start_ns = self._stop_ns = self._end_ns = self._next_look_ns = 0
-        self._interrupts = 1  # more than these abandon the run
+        self._interrupts = 1  # more than these abandon the run: the first one stops it
 
     def run(self) -> RecordingReport:
         with contextlib.ExitStack() as stack:
@@ -177,7 +177,7 @@ class RecordingSession:
         for problem in [status.failure if self._ends_for(status) else "", *self._workers.problems()]:
             if problem:
                 self._fail(problem)
-                self._interrupts = 0
+                self._interrupts = min(self._interrupts, self._control.interrupts)
         if self._ended_by == "failure":
             return True
         if self._control.stop:
