@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <exception>
 #include <thread>
 
 #include "thalweg/base/assert.h"
@@ -99,16 +100,23 @@ bool Worker::take_turn(RecordedStream& stream) {
 void Worker::append(RecordedStream& stream, source::Batch const& batch) {
     auto& producer = stream.producer;
     dataset::RowSlices slices{stream.columns, {batch.columns.begin(), batch.columns.end()}};
+    std::exception_ptr full; // why it waits
     for (auto rows = batch.rows; rows > 0;) {
         auto const before = producer.rows();
         try {
             return producer.append(rows, slices.rest);
-        } catch (base::SystemError const& error) {
-            auto const taken = producer.rows() - before;
-            if (!base::is_no_space(error.code) || state_ == State::stopping) throw;
-            take(slices, taken);
-            rows -= taken;
+        } catch (base::Error const& error) {
+            auto const* const system = dynamic_cast<base::SystemError const*>(&error);
+            if (system != nullptr && base::is_no_space(system->code) && state_ != State::stopping)
+                full = std::current_exception();
+            else if (full) // a write has failed, and the producer takes no more: the first error says why
+                std::rethrow_exception(full);
+            else
+                throw;
         }
+        auto const taken = producer.rows() - before;
+        take(slices, taken);
+        rows -= taken;
         publish_counters(stream);
         std::this_thread::sleep_for(kFullDiskPause);
     }
