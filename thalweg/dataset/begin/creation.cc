@@ -36,7 +36,8 @@ std::vector<base::FileDescriptor> lock_for_creation(std::string const& path, std
     for (auto const& place : places) {
         locks.push_back(try_lock_exclusive(place.journal()));
         if (locks.back()) continue;
-        base::fail_usage({"cannot create " + path, "another process is writing a run there, or recovers it",
+        base::fail_usage({"cannot create " + path,
+                          "the run there is still being written, or another process recovers it",
                           "choose another path, or wait until that run is closed"});
     }
     return locks;
