@@ -34,7 +34,7 @@ from programs import PROGRAMS, Program, Say, save  # noqa: E402
 from recordings import blocks_of  # noqa: E402
 from result import Result, add, show, work_folder  # noqa: E402
 
-LONGEST_S = 60
+LONGEST_S = 120
 IO, FULL, NO_FILES, NO_MEMORY, AGAIN = "EIO", "ENOSPC", "EMFILE", "ENOMEM", "EAGAIN"
 ERRORS = {
     "access": [IO], "clock_nanosleep": ["EINTR"], "clone": [AGAIN], "clone3": [AGAIN], "close": [IO],

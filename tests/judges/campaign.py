@@ -28,7 +28,7 @@ from kills.campaign import Campaign, Game, Options, add_to_total, random_seed, s
 from recordings import SUBJECTS  # noqa: E402
 from result import Result  # noqa: E402
 
-CUTS, CALLS = 60, 14  # in a round
+CUTS, CALLS, CALLS_OF_NODES = 60, 16, 5  # in a round
 PROGRAMS = (*device.PROGRAMS, *faulty_device.PROGRAMS, "bindfs", "strace")
 
 
@@ -49,7 +49,9 @@ def cut(plan: Plan) -> Result:
 
 def fail_calls(plan: Plan) -> Result:
     name = list(programs.PROGRAMS)[plan.seed % len(programs.PROGRAMS)]
-    return calls.play(name, plan.seed, CALLS, time.monotonic() + 600)
+    # A node that fails lets the others wait for it.
+    count = CALLS_OF_NODES if programs.PROGRAMS[name].beside else CALLS
+    return calls.play(name, plan.seed, count, time.monotonic() + 600)
 
 
 JUDGES: dict[str, Callable[[Plan], Result]] = {

@@ -92,7 +92,7 @@ def save(_: Program, path: Path, say: Say) -> None:
 def be_first_node(program: Program, path: Path, say: Say) -> None:
     import thalweg as tw
 
-    append_all(tw.create(path, schema(), nodes=2, node_timeout=6, **program.options), say, (0, 1))
+    append_all(tw.create(path, schema(), nodes=2, node_timeout=10, **program.options), say, (0, 1))
 
 
 def be_second_node(_: Program, path: Path, say: Say) -> None:

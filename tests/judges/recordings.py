@@ -251,7 +251,7 @@ class Recorder:
             self.node = 2
             self.live(join(self.path), SECOND_NODE)
             os._exit(0)
-        self.live(tw.create(self.path, self.schema(), nodes=2, node_timeout=20, **self.options()))
+        self.live(tw.create(self.path, self.schema(), nodes=2, node_timeout=30, **self.options()))
         os.wait()
 
     def derive(self) -> None:
@@ -317,10 +317,10 @@ def join(path: Path) -> Any:
     """Joins the run as its second node, once it has begun."""
     import thalweg as tw
 
-    end_s = time.monotonic() + 20
+    end_s = time.monotonic() + 40
     while True:
         try:
-            return tw.join(path, node=2, node_timeout=20)
+            return tw.join(path, node=2, node_timeout=30)
         except tw.UsageError:
             if time.monotonic() > end_s:
                 raise
