@@ -19,7 +19,7 @@ from thalweg.cli._output import AllowMissingOption, JsonOption, SetOption, as_ep
 EXAMPLES = [
     "thalweg derive train.py --input run.h5:ch0 --workers 8",
     "thalweg derive train.py --input run.h5:ch0 --resume --on-error skip --json",
-    "thalweg derive train.py --input run.root:ch0 --range-bytes 16MiB --codec zstd-3 --set cluster_bytes=32MiB",
+    "thalweg derive train.py --input run.h5:ch0 --force --range-bytes 16MiB",
 ]
 
 
