@@ -4,6 +4,8 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import awkward as ak
 import numpy as np
@@ -11,7 +13,8 @@ import pytest
 import uproot
 
 import thalweg as tw
-from thalweg._others.tree_types import strings_in
+from thalweg._others import trees
+from thalweg._others.tree_types import NoTypeError, strings_in
 
 ROWS = 300
 COLUMNS = {
@@ -175,6 +178,14 @@ def test_without_uproot_trees_are_named(tree_file: Path) -> None:
         file.mkrntuple("ntuple", {"x": np.arange(7)})
     assert "deep/more" in said()
     assert "it is a TTree" in said()
+
+
+@pytest.mark.parametrize("kind", [uproot.AsFloat16, uproot.AsDouble32])
+def test_lists_of_arrays_of_packed_numbers_are_left_out(kind: Any) -> None:
+    """uproot has 24 lists of 24 numbers for one list of 24 numbers, most of them from memory that it has not set."""
+    packed = kind(0.0, 0.0, 16, to_dims=(24,))
+    with pytest.raises(NoTypeError, match="uproot reads lists of arrays of Float16_t and Double32_t wrongly"):
+        trees._found_type(SimpleNamespace(interpretation=uproot.AsJagged(packed), file=None))
 
 
 def test_a_damaged_basket_is_named(tree_file: Path) -> None:

@@ -302,6 +302,9 @@ def _found_type(branch: Any) -> Type:
     if what.startswith("AsObjects(") and "Model_" in what:
         # uproot interprets their bytes by the file's description of the class. A wrong one may take all memory.
         raise NoTypeError(f"it holds objects streamed by ROOT, {what}")
+    if getattr(getattr(interpretation, "content", None), "to_dims", ()):
+        # uproot (up to 5.7) takes the numbers for the arrays, and returns what lies behind them in memory, too.
+        raise NoTypeError(f"uproot reads lists of arrays of Float16_t and Double32_t wrongly, {what}")
     try:
         type_ = type_of_form(interpretation.awkward_form(branch.file))
         if not _is_plain(interpretation):
