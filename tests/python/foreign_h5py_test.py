@@ -321,3 +321,17 @@ def test_h5py_opens_nothing_where_none_of_its_columns_is_wanted(mixed: Path, mon
     batches = [rows["energy"] for rows in table.batches(iter(["energy"]), rows=300)]
     np.testing.assert_array_equal(np.concatenate(batches), np.arange(ROWS))
     assert opened == []
+
+
+def test_inspect_shows_structs_that_only_h5py_reads(tmp_path: Path, thalweg_command: Any) -> None:
+    path = tmp_path / "run.h5"
+    with h5py.File(path, "w") as file:
+        file["numbers/x"] = np.arange(5)
+        for name in ("texts/a", "texts/inner/b", "texts/inner/deep/c"):
+            file.create_dataset(name, data=["x", "yy", "zzz"], dtype=h5py.string_dtype())
+    done = thalweg_command("inspect", path, "--json")
+    assert done.returncode == 0, done.stderr
+    tables = {table["name"]: table for table in json.loads(done.stdout)["tables"]}
+    assert {name: table["rows"] for name, table in tables.items()} == {"numbers": 5, "texts": 3}
+    assert set(tables["texts"]["columns"]) == {"a", "inner/b", "inner/deep/c"}
+    assert thalweg_command("inspect", path).returncode == 0

@@ -118,9 +118,13 @@ def storage_of(reader: _core.Reader, run: Run, name: str) -> dict[str, Storage]:
         shown |= {} if path else {next(iter(table)): whole}  # the first member stands for the whole compound
     if shown.keys() >= set(table):
         return shown
+    try:
+        columns = _core.storage_of(reader, list(run).index(name))
+    except IndexError:  # the core reads no column of this table
+        return shown
     return shown | {
         column.path: Storage(column.codec, column.page_items, column.pages, column.raw_bytes, column.stored_bytes)
-        for column in _core.storage_of(reader, list(run).index(name))
+        for column in columns
     }
 
 
