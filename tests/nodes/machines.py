@@ -1,7 +1,7 @@
 """Several machines on this one: each with its own host name, pids, /dev/shm, System V IPC and boot id.
 
-They share the disk, and one kernel: what a client of a network file system caches, and what a machine had not yet
-synced when it lost its power, is not seen here.
+They share the disk, and one kernel: what a machine had not yet synced when it lost its power is not seen here. What a
+client of a network file system caches is seen if each has its own view of the folder (`see_through_cache`).
 """
 
 from __future__ import annotations
@@ -83,6 +83,13 @@ class Machine:
     def make_read_only(self, folder: Path) -> None:
         script = 'mount --bind "$1" "$1" && mount -o remount,bind,ro "$1"'
         assert self.run("sh", "-c", script, "sh", str(folder)).returncode == 0
+
+    def see_through_cache(self, folder: Path, seconds: float) -> None:
+        """The machine sees the folder through a file system of its own from now on, which keeps for so long what it has
+        found: attributes, names, and that a name is missing."""
+        options = ",".join(f"{what}_timeout={seconds}" for what in ("attr", "entry", "negative"))
+        mounted = self.run("bindfs", "-o", options, str(folder), str(folder))
+        assert mounted.returncode == 0, mounted.stderr
 
     def kill(self) -> None:
         """As if the power were cut, but for the page cache: all its processes are gone, and its memory."""

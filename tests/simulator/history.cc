@@ -30,6 +30,8 @@ class History {
         Random rotations(mix(seed ^ kRotations));
         draw_rotations(scenario_, rotations);
         draw_copiers(scenario_, copies_);
+        Random questions(mix(seed ^ kQuestions));
+        draw_questions(scenario_.weather, questions);
         result_.ordered = scenario_.options.keys_per_group > 0;
         scenario_.weather.lying_file = lying_file;
         promises_.files = {{scenario_.path}};
@@ -53,6 +55,7 @@ class History {
     static constexpr std::uint64_t kRotations = 0x726f74617465;
     static constexpr std::uint64_t kCopies = 0x636f70696573;
     static constexpr std::uint64_t kFullDisk = 0x66756c6c;
+    static constexpr std::uint64_t kQuestions = 0x7175657374;
 
     // Lives from the beginning to the end, or to the instant when everything stops.
     void live(std::function<void()> const& begin) {
@@ -146,7 +149,7 @@ class History {
     void take_snapshot() {
         if (world_->syncs > scenario_.weather.fail_sync) promises_.sync_failed = true;
         result_.snapshots.push_back(
-            {world_->disk, world_->names.state(), promises_, world_->now_ns(), world_->boot_id(), life_});
+            {world_->disk, world_->names.state(), promises_, world_->now_ns(), world_->boot(), life_});
     }
 
     void create() {
@@ -209,6 +212,7 @@ class History {
 
     std::vector<Found> read_files(Blame const& blame) {
         std::vector<Found> found;
+        World::Answering const answering(*world_);
         for (auto const& file : promises_.files) {
             auto const reader = dataset::Reader::open(file.path);
             World::Undivided const undivided(*world_);
@@ -235,7 +239,10 @@ class History {
         Worker(*world_, scenario_, random_, promises_).work(handle_);
     }
 
-    void copy() { result_.copies += recover_a_copy_of_open_run(*world_, scenario_.path, promises_, copies_); }
+    void copy() {
+        World::Answering const answering(*world_);
+        result_.copies += recover_a_copy_of_open_run(*world_, scenario_.path, promises_, copies_);
+    }
 
     void read() {
         for (int i = 0; i < 3; ++i) {
@@ -246,6 +253,7 @@ class History {
             while (number > 0 && !before.files[number].created) --number;
             auto const path = before.files[number].path;
             auto blame = [&](std::string const& text) { world_->blame("a reader of the open run: " + text); };
+            World::Answering const answering(*world_);
             try {
                 auto const reader = dataset::Reader::open(path);
                 // The threads of real readers do not share the memory for decoding.

@@ -51,6 +51,7 @@ void draw_freezes(Scenario& scenario, Random& random);
 void draw_rotations(Scenario& scenario, Random& random);
 // Draws, from a seed of its own, whether the open run is copied.
 void draw_copiers(Scenario& scenario, Random& random);
+void draw_questions(Weather& weather, Random& random);
 // Draws, from a seed of its own, whether rows of units are journaled, and whether the run is ordered by key, which is
 // possible for an RNTuple only.
 void draw_order(Scenario& scenario, Container container, Random& random);

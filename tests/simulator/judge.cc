@@ -14,14 +14,15 @@
 namespace thalweg::simulator {
 namespace {
 
-constexpr std::uint64_t kCopies = 0x636f70696573;
+constexpr std::uint64_t kCopies = 0x636f70696573, kQuestions = 0x7175657374;
 constexpr double kShareOfCopies = 0.2;
 constexpr char const* kMoved = "moved-"; // in front of a name
 
 class Judge {
   public:
     Judge(Workshop& workshop, std::string const& path, std::uint64_t seed, Verdict& verdict)
-        : workshop_(workshop), path_(path), random_(seed), copies_(mix(seed ^ kCopies)), verdict_(verdict) {}
+        : workshop_(workshop), path_(path), random_(seed), copies_(mix(seed ^ kCopies)),
+          questions_(mix(seed ^ kQuestions)), verdict_(verdict) {}
 
     void judge_state(std::span<Snapshot const> snapshots, std::size_t index) {
         auto const& snapshot = snapshots[index];
@@ -40,6 +41,7 @@ class Judge {
             name_ += ", with a copy that was recovered";
         }
         if (random_.chance(0.15)) move(state.disk);
+        if (questions_.chance(0.2)) no_answer_chance_ = questions_.one_of({0.02, 0.2, 0.7});
         recover(state, crash, true);
     }
 
@@ -131,6 +133,7 @@ class Judge {
     std::optional<Found> recover_file(World& world, Promises const& promises, FilePromise const& file,
                                       std::vector<std::string>& notes, Blame const& blame) const {
         auto const path = path_now(file.path);
+        recover_without_answers(world, path);
         try {
             auto const recovered = dataset::recover(path);
             notes.insert(notes.end(), recovered.report.notes.begin(), recovered.report.notes.end());
@@ -147,6 +150,18 @@ class Judge {
                 blame(fmt::format("what was recovered cannot be read: {}", error.what()));
             return std::nullopt;
         }
+    }
+
+    // Recovers where the machine may have no answer: whatever that says, nothing may be lost by it.
+    void recover_without_answers(World& world, std::string const& path) const {
+        world.weather.no_answer_chance = no_answer_chance_;
+        for (int i = 0; i < 2 && no_answer_chance_ > 0; ++i) {
+            try {
+                dataset::recover(path);
+            } catch (base::Error const&) {
+            }
+        }
+        world.weather.no_answer_chance = 0;
     }
 
     static std::string describe(Snapshot const& state) {
@@ -194,7 +209,8 @@ class Judge {
     Workshop& workshop_;
     std::string path_;
     Random random_;
-    Random copies_; // of their own, so that copies do not change what a seed does to an original
+    double no_answer_chance_ = 0;
+    Random copies_, questions_; // of their own, so that copies do not change what a seed does to an original
     Verdict& verdict_;
     bool is_moved_ = false;
     std::string name_;

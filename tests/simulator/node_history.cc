@@ -175,6 +175,7 @@ class NodeHistory {
             if (!promises_.created() || promises_.rows.close_begun || promises_.recovery_begun) continue;
             auto const before = promises_;
             auto blame = [&](std::string const& text) { world_->blame("a reader of the open run: " + text); };
+            World::Answering const answering(*world_);
             try {
                 auto const reader = dataset::Reader::open(scenario_.run.path);
                 World::Undivided const undivided(*world_);

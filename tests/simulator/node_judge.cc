@@ -171,6 +171,7 @@ class NodeJudge {
         if (was_complete && !promises.rows.close_begun && !promises.recovery_begun && is_first_try_)
             blame("a run that was not closed opens as a complete file");
         std::optional<dataset::RunReport> report;
+        recover_without_answers(world);
         try {
             report = recover_once();
         } catch (base::Error const& error) {
@@ -193,6 +194,18 @@ class NodeJudge {
         }
         if (world.faults().empty() || !report) return;
         for (auto const& note : report->notes) blame("recover said: " + note);
+    }
+
+    // Whatever it says where the machine may have no answer, nothing may be lost by it.
+    void recover_without_answers(World& world) {
+        Random questions(mix(world.now_ns() ^ 0x7175657374));
+        if (!questions.chance(0.1)) return;
+        world.weather.no_answer_chance = questions.one_of({0.02, 0.2, 0.7});
+        try {
+            dataset::recover(path_, {.all_nodes_are_down = true});
+        } catch (base::Error const&) {
+        }
+        world.weather.no_answer_chance = 0;
     }
 
     // Tries first without knowledge of the other machines: that recovers nothing or everything.

@@ -102,6 +102,7 @@ void NodeOwner::abandon() {
 }
 
 void check_complete(World& world, std::string const& path, NodePromises& promises, Blame const& blame) {
+    World::Answering const answering(world);
     try {
         auto const reader = dataset::Reader::open(path);
         World::Undivided const undivided(world);

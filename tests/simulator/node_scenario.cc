@@ -127,6 +127,8 @@ NodeScenario draw_node_scenario(Container container, std::uint64_t seed) {
     scenario.recovers_without_asking = random.chance(0.15);
     scenario.recovers_the_stopped = random.chance(0.7);
     scenario.readers = random.chance(0.2) ? 1 : 0;
+    Random questions(mix(seed ^ 0x7175657374));
+    draw_questions(run.weather, questions);
     Random full_disk(mix(seed ^ 0x66756c6c));
     draw_full_disk(run, full_disk);
     return scenario;

@@ -97,6 +97,7 @@ void Owner::close_all() {
 void Owner::note_content(FilePromise& file, char const* when) {
     auto const path = file.path;
     auto const number = static_cast<std::size_t>(&file - promises_.files.data());
+    World::Answering const answering(world_);
     try {
         auto const reader = dataset::Reader::open(path);
         World::Undivided const undivided(world_);
@@ -118,6 +119,7 @@ std::unique_ptr<dataset::Writer> Owner::resume(Blame const& blame) {
             world_.note(4); // for example a full disk
             return nullptr;
         } catch (base::Error const& error) {
+            World::Answering const answering(world_);
             bool const is_unfinished = file.created && !file.close_begun;
             if (is_unfinished && promises_.created) blame(fmt::format("{}: {}", file.path, error.what()));
             if (file.created || promises_.files.size() == 1 || dataset::exists(file.path)) return nullptr;

@@ -307,7 +307,14 @@ void World::leave_library() {
     wake(&library_owner_);
 }
 
+void World::ask(std::string const& what) {
+    if (weather.no_answer_chance == 0 || answering_ > 0 || !random.chance(weather.no_answer_chance)) return;
+    ++unanswered;
+    base::fail_system({"the machine cannot tell " + what}, EMFILE);
+}
+
 base::ProcessId World::this_process() {
+    ask("which process this is");
     auto const pid = current_pid();
     return {pid % kPidsOfMachine, 0, processes_.contains(pid) ? processes_.at(pid).start_ticks : 0};
 }
@@ -319,6 +326,7 @@ std::int32_t World::pid_on_machine(std::int32_t pid) const {
 bool World::is_alive(base::ProcessId const& process) {
     step();
     freeze_in_question();
+    ask("whether a process lives");
     auto const pid = pid_on_machine(process.pid);
     return is_running(pid) && processes_.at(pid).start_ticks == process.start_ticks;
 }

@@ -44,6 +44,8 @@ struct Weather {
     std::uint64_t fail_sync = kNever;
     std::uint64_t fail_write = kNever;
     std::uint64_t refuse_reserve = kNever;
+    // The machine cannot say which boot this is, which process, whether one lives, or which file has a name (EMFILE).
+    double no_answer_chance = 0;
     // Lies that no disk tells, for tests of the simulator itself.
     std::string lying_file;              // the end of the file's path
     std::uint32_t lying_to = kNoMachine; // only to this machine; none: to all
@@ -125,6 +127,18 @@ class World final : public base::StandIn, public storage::StandIn {
         World& world_;
     };
 
+    // While one of these exists, every question is answered.
+    class Answering {
+      public:
+        explicit Answering(World& world) : world_(world) { ++world_.answering_; }
+        Answering(Answering const&) = delete;
+        Answering& operator=(Answering const&) = delete;
+        ~Answering() { --world_.answering_; }
+
+      private:
+        World& world_;
+    };
+
     // Something happened that must never happen.
     void blame(std::string text);
     std::vector<std::string> const& faults() const { return faults_; }
@@ -155,6 +169,7 @@ class World final : public base::StandIn, public storage::StandIn {
     }
     std::uint64_t directory_syncs = 0;
     std::uint64_t questions = 0; // number of questions whether a process is alive
+    std::uint64_t unanswered = 0;
 
     // base::StandIn
     std::uint64_t monotonic_ns() override;
@@ -170,7 +185,11 @@ class World final : public base::StandIn, public storage::StandIn {
     base::ProcessId this_process() override;
     bool is_alive(base::ProcessId const& process) override;
     bool is_in_use(std::int32_t pid) override;
-    std::string boot_id() override { return machines_[current_machine()].boot; }
+    std::string boot_id() override {
+        ask("which boot this is");
+        return boot();
+    }
+    std::string const& boot() const { return machines_[current_machine()].boot; }
     std::string const& first_boot() const { return machines_.front().boot; }
     std::string host_name() override { return machines_[current_machine()].host; }
     std::uint64_t random_word() override { return random.word(); }
@@ -237,6 +256,8 @@ class World final : public base::StandIn, public storage::StandIn {
     }
     std::int32_t pid_on_machine(std::int32_t pid) const;
     void freeze_in_question();
+    // Throws base::SystemError if the machine has no answer.
+    void ask(std::string const& what);
     void thaw_all();
 
     Workshop& workshop_;
@@ -245,7 +266,7 @@ class World final : public base::StandIn, public storage::StandIn {
     std::map<std::uint32_t, std::uint64_t> machines_to_stop_; // for how long
     std::uint64_t now_ns_;
     std::uint64_t steps_ = 0, turn_begin_ = 0, turn_end_ = 0, turns_ = 0, trace_ = 0;
-    int forbidden_ = 0;
+    int forbidden_ = 0, answering_ = 0;
     Thread* current_ = nullptr;
     std::list<Thread> threads_; // of living processes
     std::uint64_t freezes_ = 0; // at questions, so far

@@ -93,12 +93,14 @@ bool World::try_lock_file(int fd, bool exclusive) {
 
 base::FileIdentity World::identity_of(int fd) {
     yield();
+    ask("which file is open");
     auto const inode = open_files_.at(fd).inode;
     return {kDevice, inode, disk.links(inode)};
 }
 
 std::optional<base::FileIdentity> World::identity_of(std::string const& path) {
     yield();
+    ask("which file " + path + " is");
     disk.see(path);
     if (path == kDirectory) return base::FileIdentity{kDevice, kDirectoryInode, 1};
     auto const* const inode = disk.find(path);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "thalweg/base/error.h"
+#include "thalweg/base/fresh_status.h"
 
 namespace thalweg::base {
 
@@ -39,23 +40,23 @@ bool try_lock_file(FileDescriptor const& file, std::string const& path, bool exc
 
 FileIdentity identity_of(FileDescriptor const& file) {
     if (stand_in != nullptr) return stand_in->identity_of(file.get());
-    struct stat status {};
-    if (::fstat(file.get(), &status) != 0) fail_system({"cannot look at an open file"}, errno);
-    return {status.st_dev, status.st_ino, status.st_nlink};
+    auto const status = fresh_status(file.get(), "an open file");
+    return {status.device, status.inode, status.links};
 }
 
 std::optional<FileIdentity> identity_of(std::string const& path) {
     if (stand_in != nullptr) return stand_in->identity_of(path);
-    struct stat status {};
-    if (::stat(path.c_str(), &status) == 0) return FileIdentity{status.st_dev, status.st_ino, status.st_nlink};
-    if (errno != ENOENT && errno != ENOTDIR) fail_system({"cannot look at " + path}, errno);
-    return std::nullopt;
+    auto const status = fresh_status(path);
+    if (!status) return std::nullopt;
+    return FileIdentity{status->device, status->inode, status->links};
 }
 
 bool is_directory(std::string const& path) {
     if (stand_in != nullptr) return stand_in->is_directory(path);
-    std::error_code ignored;
-    return std::filesystem::is_directory(path, ignored);
+    std::error_code error;
+    auto const kind = std::filesystem::status(path, error).type();
+    if (error && kind != std::filesystem::file_type::not_found) fail_system({"cannot look at " + path}, error.value());
+    return kind == std::filesystem::file_type::directory;
 }
 
 bool remove_file(std::string const& path) {
@@ -89,9 +90,14 @@ std::optional<std::string> read_label(std::string const& path) {
 }
 
 std::string behind_links(std::string const& path) {
+    if (stand_in != nullptr) return path;
     std::error_code error;
-    if (stand_in != nullptr || !std::filesystem::is_symlink(path, error)) return path;
+    auto const kind = std::filesystem::symlink_status(path, error).type();
+    if (error && kind != std::filesystem::file_type::not_found) fail_system({"cannot look at " + path}, error.value());
+    if (kind != std::filesystem::file_type::symlink) return path;
     auto const target = std::filesystem::canonical(path, error);
+    if (error && error != std::errc::no_such_file_or_directory)
+        fail_system({"cannot follow the link " + path}, error.value());
     return error ? path : target.string();
 }
 
@@ -103,9 +109,12 @@ void remove_directory(std::string const& path) {
 
 std::vector<std::string> list_directory(std::string const& path) {
     if (stand_in != nullptr) return stand_in->list_directory(path);
+    static_cast<void>(fresh_status(path)); // then a client of a network file system does not answer from memory
     std::vector<std::string> names;
     std::error_code error;
-    for (auto const& entry : std::filesystem::directory_iterator(path, error)) names.push_back(entry.path().filename());
+    // `increment` and not `++`, which would throw an error of another kind.
+    for (std::filesystem::directory_iterator entry(path, error), end; !error && entry != end; entry.increment(error))
+        names.push_back(entry->path().filename());
     if (error && error != std::errc::no_such_file_or_directory)
         fail_system({"cannot list the directory " + path}, error.value());
     return names;

@@ -45,6 +45,15 @@ TEST_F(Files, WhatIsNotThereCannotBeRemovedAndSomeThingsRefuse) {
     EXPECT_FALSE(is_directory(file("nothing")));
 }
 
+TEST_F(Files, ALinkThatCannotBeFollowedIsNotTakenForAFile) {
+    ASSERT_EQ(::symlink("loop", file("loop").c_str()), 0);
+    EXPECT_THROW(behind_links(file("loop")), SystemError);
+    EXPECT_THROW(is_directory(file("loop")), SystemError);
+    ASSERT_EQ(::symlink("nothing", file("dangling").c_str()), 0);
+    EXPECT_EQ(behind_links(file("dangling")), file("dangling"));
+    EXPECT_FALSE(is_directory(file("dangling")));
+}
+
 TEST_F(Files, ADirectoryListsItsNames) {
     make("b"), make("a");
     auto names = list_directory(folder_);

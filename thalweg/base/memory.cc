@@ -4,7 +4,6 @@
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
-#include <filesystem>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -213,13 +212,13 @@ void SharedMemory::link(std::string const& name, std::string const& other) {
 std::vector<std::string> SharedMemory::list(std::string const& prefix) {
     if (stand_in != nullptr) return stand_in->list_memory(prefix);
     std::vector<std::string> names;
-    std::error_code ignored;
     auto const folder = folder_of(prefix);
+    if (::access(folder.c_str(), X_OK) != 0 && errno == EACCES) return names; // nothing in it can be this process's
     bool const in_folder = prefix.find('/') != std::string::npos;
-    for (auto const& entry : std::filesystem::directory_iterator(folder, ignored)) {
-        auto const name = name_in_folder(in_folder ? folder : "", entry.path().filename().string());
+    for (auto const& file : list_directory(folder)) {
+        auto const name = name_in_folder(in_folder ? folder : "", file);
         // A folder of another program may begin like a name of ours.
-        if (name.starts_with(prefix) && !entry.is_directory(ignored)) names.push_back(name);
+        if (name.starts_with(prefix) && !is_directory(path_of(name))) names.push_back(name);
     }
     return names;
 }

@@ -1,14 +1,18 @@
 #include "thalweg/base/process.h"
 
 #include <atomic>
+#include <cerrno>
 #include <fstream>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
+
+#include "thalweg/base/error.h"
 
 namespace thalweg::base {
 namespace {
@@ -128,6 +132,37 @@ TEST(Process, AReusedPidIsSomebodyElse) {
     EXPECT_FALSE(is_alive(other));
     EXPECT_FALSE(is_alive({}));
     EXPECT_FALSE(is_alive({.pid = -1}));
+}
+
+// In a child that may open no file: what the kernel says without one is still an answer, and all else is an error.
+TEST(Process, WhatCannotBeReadIsAnErrorAndNoAnswer) {
+    auto const dead = ::fork();
+    if (dead == 0) ::_exit(0);
+    ASSERT_EQ(::waitpid(dead, nullptr, 0), dead);
+    auto const self = this_process();
+    auto const child = ::fork();
+    if (child == 0) {
+        rlimit const none{0, 0};
+        ::setrlimit(RLIMIT_NOFILE, &none);
+        auto const fails = [](auto const& ask) {
+            try {
+                static_cast<void>(ask());
+                return false;
+            } catch (SystemError const& error) {
+                return error.code == EMFILE;
+            }
+        };
+        int wrong = 0;
+        wrong += fails([] { return this_process(); }) ? 0 : 1;
+        wrong += fails([] { return boot_id(); }) ? 0 : 2;
+        wrong += fails([&] { return is_alive(self); }) ? 0 : 4; // the parent
+        wrong += is_alive({dead, 0, 1}) ? 8 : 0;
+        ::_exit(wrong);
+    }
+    int status = -1;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFEXITED(status));
+    EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
 TEST(Process, HostAndBootHaveNames) {

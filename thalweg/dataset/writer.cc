@@ -67,11 +67,10 @@ std::unique_ptr<Writer> Writer::create_at(std::string const& path, model::Schema
     if (options.force) replaced.emplace(absolute);
     clear_place(absolute);
     RunPlace const place(absolute, {0, options.nodes.nodes});
-    if (place.is_of_many()) place.parts().make();
     BegunRun begun;
     auto const run = begun.run;
     std::unique_ptr<Writer> writer;
-    begun.files = place.open_journal(storage::OpenMode::create_new);
+    begun.files = take_place(place);
     try {
         run->journal_lock = place.lock_shared();
         run->file = storage::open_file_storage(absolute, storage::OpenMode::create_new, options.write.engine);
@@ -90,6 +89,7 @@ std::unique_ptr<Writer> Writer::create_at(std::string const& path, model::Schema
         if (before != nullptr) before->journal_next(*writer);
         if (replaced) replaced->discard();
     } catch (std::exception const& error) {
+        if (writer) writer->abandon(); // or its committer goes on
         remove_traces(*run, place, error.what());
         throw;
     }
@@ -177,7 +177,8 @@ void Writer::check_open() const {
     if (!ended_) return;
     auto const& head = run_->ledger->head();
     if (head.state == LedgerState::failed)
-        base::fail_usage({head.failure, "", fmt::format("run `thalweg recover {}`", path())});
+        base::fail_usage({head.failure, "",
+                          run_->node ? run_->node->advice(path()) : fmt::format("run `thalweg recover {}`", path())});
     base::fail_usage({fmt::format("{} is closed", path()), "", "create another file"});
 }
 
@@ -258,6 +259,7 @@ void Writer::wait_for_producers(std::uint64_t end_ns) const {
                 who += fmt::format("{}process {} (table '{}', {} rows)", who.empty() ? "" : ", ", producer.process.pid,
                                    run_->head.schema.tables[producer.table].name, producer.rows);
             }
+            if (auto const why = committer()->unanswered(); !why.empty()) who += "; " + why;
             base::fail_system({fmt::format("{} cannot be closed yet", path()), "not finished: " + who,
                                "finish these producers, or end their processes, and close again"},
                               ETIMEDOUT);
@@ -321,10 +323,13 @@ CompleteResult Writer::complete_with_others(std::uint64_t end_ns) {
         if (!part_->has_finished()) {
             auto journal = finish_journal();
             if (!added_metadata_.empty()) journal.sync();
-            part_->finish();
+            part_->finish({journal.total_bytes(), journal.tally()});
         }
         auto result = part_->complete(end_ns);
         ended_ = true;
+        journal_ = {};
+        watch_.reset();
+        part_->remove_journals_if_completed();
         return result;
     } catch (std::exception const& error) {
         auto const* const system = dynamic_cast<base::SystemError const*>(&error);

@@ -1,6 +1,5 @@
 // Which storage a file gets.
 #include <array>
-#include <filesystem>
 #include <fmt/format.h>
 #include <utility>
 
@@ -45,11 +44,15 @@ std::unique_ptr<Storage> open_file_storage(std::string const& path, OpenMode mod
     auto file = std::make_unique<PosixStorage>(path, mode);
     if (engine == Engine::posix || mode == OpenMode::read_only) return file;
     // Whether direct I/O works can only be asked of a file that is there: hence the second opening, and the removal.
-    auto const why = why_not_direct(path);
-    if (why.empty()) return std::make_unique<DirectStorage>(path, OpenMode::read_write, engine);
-    if (engine == Engine::automatic) return file;
-    if (mode == OpenMode::create_new) std::filesystem::remove(path);
-    refuse(path, engine == Engine::uring ? "uring" : "threads", why);
+    try {
+        auto const why = why_not_direct(path);
+        if (why.empty()) return std::make_unique<DirectStorage>(path, OpenMode::read_write, engine);
+        if (engine == Engine::automatic) return file;
+        refuse(path, engine == Engine::uring ? "uring" : "threads", why);
+    } catch (...) {
+        if (mode == OpenMode::create_new) base::remove_file(path);
+        throw;
+    }
 }
 
 std::unique_ptr<Storage> open_file_storage(std::string const& path, base::FileDescriptor const& file) {

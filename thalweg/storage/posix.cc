@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "thalweg/base/error.h"
+#include "thalweg/base/fresh_status.h"
 #include "thalweg/base/units.h"
 #include "thalweg/storage/failure.h"
 #include "thalweg/storage/probe.h"
@@ -81,11 +81,7 @@ void PosixStorage::write(std::uint64_t offset, std::span<std::byte const> bytes)
     }
 }
 
-std::uint64_t PosixStorage::size() const {
-    struct stat status {};
-    if (::fstat(file_.get(), &status) != 0) fail_whole("read the size of", path_, errno);
-    return static_cast<std::uint64_t>(status.st_size);
-}
+std::uint64_t PosixStorage::size() const { return base::fresh_status(file_.get(), path_).size_bytes; }
 
 void PosixStorage::resize(std::uint64_t size_bytes) {
     check_writable();

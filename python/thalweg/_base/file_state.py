@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from weakref import finalize
 
-from thalweg._base.errors import DataError
+from thalweg._base.errors import DataError, SystemError  # noqa: A004
 
 
 @dataclass(frozen=True)
@@ -77,9 +77,13 @@ class HeldFile:
 def boot_id() -> str:
     """Returns what differs between machines, and changes if one restarts: device and inode mean nothing elsewhere.
 
-    Returns an empty text if it cannot be asked for."""
+    Raises SystemError if it cannot be read."""
+    path = "/proc/sys/kernel/random/boot_id"
     try:
-        with open("/proc/sys/kernel/random/boot_id") as file:
-            return file.read().strip()
-    except OSError:
-        return ""
+        with open(path) as file:
+            text = file.read().strip()
+    except OSError as error:
+        raise SystemError(error.errno or 0, f"cannot read {path} ({error.strerror})") from error
+    if not text:
+        raise SystemError(0, f"cannot read {path} (it is empty)")
+    return text

@@ -5,22 +5,21 @@ from __future__ import annotations
 import os
 import socket
 from contextlib import suppress
-from pathlib import Path
+
+from thalweg._base.file_state import boot_id
 
 
 def machine() -> str:
     """Returns a text that identifies this machine since its last start.
 
     Containers of one machine count as different machines if they share no memory or no process ids, since their
-    processes cannot attach to each other.
+    processes cannot attach to each other. Raises OSError if the machine cannot be asked.
     """
-    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    memory = pids = 0
-    with suppress(OSError):
+    memory = 0
+    with suppress(FileNotFoundError):  # then there is no memory to share
         memory = os.stat("/dev/shm").st_dev
-    with suppress(OSError):
-        pids = os.stat("/proc/self/ns/pid").st_ino
-    return f"{boot}.{memory:x}.{pids:x}"
+    pids = os.stat("/proc/self/ns/pid").st_ino
+    return f"{boot_id()}.{memory:x}.{pids:x}"
 
 
 def host() -> str:

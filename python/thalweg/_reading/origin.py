@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from thalweg._base.errors import DataError, UsageError
+from thalweg._base.errors import DataError, SystemError, UsageError  # noqa: A004
 from thalweg._base.file_state import FileState, boot_id
 
 
@@ -41,8 +41,8 @@ class Origin:
     """The state of the file when it was opened; None if it has a journal, or is read from elsewhere."""
     place: str = ""
     """The absolute path, which leads to the file from any working directory; the URL of a far file."""
-    boot_id: str = field(default_factory=boot_id)
-    """The machine on which `state` was asked for."""
+    boot_id: str = field(default_factory=lambda: _boot_id_if_known())
+    """The machine on which `state` was asked for; empty if that is not known: then only contents are compared."""
 
     def __post_init__(self) -> None:
         if not self.place:
@@ -84,6 +84,13 @@ class Origin:
     def closed(self) -> UsageError:
         """Returns the error of a read after `close`."""
         return UsageError(f"{self.path} cannot be read (it was closed by close()): open it again")
+
+
+def _boot_id_if_known() -> str:
+    try:
+        return boot_id()
+    except SystemError:
+        return ""
 
 
 def reopened_run(origin: Origin, rows: Mapping[str, int]) -> Opened:

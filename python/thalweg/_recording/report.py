@@ -96,7 +96,7 @@ def _file(file: RunFile) -> dict[str, Any]:
             "rows": {table.table: table.rows for table in report.tables},
             "lost_rows": sum(table.lost_rows for table in report.tables),
             "bytes": file.result.file_bytes,
-            "adler32": f"{file.result.adler32:08x}",
+            "adler32": f"{file.result.adler32:08x}" if file.result.adler32 else None,
             "notes": report.notes,
         }
     return facts
@@ -120,5 +120,6 @@ def _file_sentence(file: RunFile) -> str:
     rows = sum(table.rows for table in file.result.report.tables)
     lost = sum(table.lost_rows for table in file.result.report.tables)
     losses = f", {lost:,} lost with their producer" if lost else ""
-    size = as_bytes(file.result.file_bytes)
-    return f"{file.place}: {rows:,} records{losses}, {size}, adler32 {file.result.adler32:08x}."
+    # If there are several hosts, the one that has completed the file knows the checksum, and perhaps the others.
+    checksum = f", adler32 {file.result.adler32:08x}" if file.result.adler32 else ""
+    return f"{file.place}: {rows:,} records{losses}, {as_bytes(file.result.file_bytes)}{checksum}."

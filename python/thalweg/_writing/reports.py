@@ -114,7 +114,8 @@ class RunReport(_Completed):
     superseded_bytes: int
     """The number of bytes in the file that the earlier pages of these clusters take and that are not used."""
     adler32: int
-    """The Adler-32 checksum of the whole file."""
+    """The Adler-32 checksum of the whole file; 0 if it is not known: another node has completed the file, or it was not
+    asked for."""
     problems: tuple[LeftOut, ...] = ()
     """After `convert`: the parts of the source that this file does not have, each with the reason."""
     nodes: tuple[NodeReport, ...] = ()

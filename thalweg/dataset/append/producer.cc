@@ -42,21 +42,28 @@ Producer::~Producer() {
     }
     if (finished_) return;
     if (std::uncaught_exceptions() > exceptions_) staging_->set_abandoned("an exception left the block that had it");
-    give_up_slot();
+    static_cast<void>(give_up_slot());
 }
 
 void Producer::abandon(std::string_view reason) noexcept {
     if (finished_ || !run_ || fork_generation_ != base::fork_generation()) return;
     finished_ = true;
     staging_->set_abandoned(reason);
-    give_up_slot();
+    static_cast<void>(give_up_slot());
 }
 
-void Producer::give_up_slot() {
+bool Producer::give_up_slot() {
     sealer_.reset(); // waits for writes in flight, so that nothing is written after the slot is given up
     if (memory_) memory_->give_back(true);
     memory_.reset();
-    run_->ledger->slot(slot_).state = SlotState::finished;
+    auto& slot = run_->ledger->slot(slot_);
+    return slot.number == number_ && slot.change(SlotState::active, SlotState::finished);
+}
+
+void Producer::fail_taken_over() const {
+    base::fail_system(
+        {fmt::format("table '{}' of {} takes no more rows from this producer", table().name, run_->path()),
+         "the committer took this process for dead and has taken over its rows"});
 }
 
 void Producer::start(std::shared_ptr<OpenRun> run) {
@@ -66,14 +73,13 @@ void Producer::start(std::shared_ptr<OpenRun> run) {
     try {
         prepare(*run, index);
     } catch (...) {
-        slot.state = SlotState::settled; // nothing will come: the committer need not wait for it
+        slot.change(SlotState::attaching, SlotState::settled); // nothing will come: the committer need not wait for it
         throw;
     }
     run_ = std::move(run);
     slot_ = index;
     number_ = slot.number;
-    THALWEG_ASSERT(slot.state == SlotState::attaching, "a producer begins in a slot that it has taken");
-    slot.state = SlotState::active;
+    if (!slot.change(SlotState::attaching, SlotState::active)) fail_taken_over();
 }
 
 // Some slots may belong to producers that have ended: the committer will free those, and their memory is used again.
@@ -147,11 +153,7 @@ void Producer::check_usable() const {
     }
     run_->ledger->check_alive();
     auto const& slot = run_->ledger->slot(slot_);
-    if (slot.number != number_ || slot.state != SlotState::active) {
-        base::fail_system(
-            {fmt::format("table '{}' of {} takes no more rows from this producer", table().name, run_->path()),
-             "the committer took this process for dead and has taken over its rows"});
-    }
+    if (slot.number != number_ || slot.state != SlotState::active) fail_taken_over();
 }
 
 void Producer::append(std::uint64_t rows, std::span<std::span<std::byte const> const> data) {
@@ -211,10 +213,18 @@ void Producer::finish() {
     if (fork_generation_ != base::fork_generation()) check_usable();
     finished_ = true;
     // Also after an error: what is in staging stays there for the committer, and the error is the caller's.
-    struct GiveUpSlot {
-        Producer& producer;
-        ~GiveUpSlot() { producer.give_up_slot(); }
-    } const give_up{*this};
+    try {
+        seal_rest();
+    } catch (...) {
+        static_cast<void>(give_up_slot());
+        throw;
+    }
+    auto const& state = run_->ledger->head().state;
+    bool const was_given_up = state == LedgerState::abandoned || state == LedgerState::failed; // and the creator knows
+    if (!give_up_slot() && !was_given_up) fail_taken_over();
+}
+
+void Producer::seal_rest() {
     bool const has_page = std::ranges::any_of(progress_, [](auto const& column) { return column.sealed > 0; });
     if (!torn_ && (has_page || fixed_cuts_ || cluster_.bytes >= kLeastClusterBytes))
         end_cluster(cluster_.is_behind_old); // without age they would be one

@@ -125,7 +125,10 @@ class Producer {
     void check_usable() const;
     void check_cluster(std::uint64_t rows, std::span<std::uint64_t const> items) const;
     std::size_t take_slot(OpenRun& run) const;
-    void give_up_slot();
+    void seal_rest(); // what fills no page is left to the committer
+    // Returns false if the committer has taken the slot over.
+    bool give_up_slot();
+    [[noreturn]] void fail_taken_over() const;
     bool can_rewind() const;
     void rewind();
 

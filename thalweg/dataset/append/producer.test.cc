@@ -76,6 +76,24 @@ TEST(Producer, ManyShareOneRun) {
     EXPECT_EQ(run.close(), expected);
 }
 
+// As a committer does that takes the process for dead: the producer's slot is another process's from then on.
+TEST(Producer, OneThatHasLostItsSlotSaysSo) {
+    Directory const directory;
+    auto options = small_run_options();
+    options.shared = true;
+    auto const writer = Writer::create(directory.file("run.h5"), events(), options);
+    auto producer = writer->producer("events");
+    append_events(producer, 0, 0, 10);
+    auto const ledger = Ledger::attach(writer->handle());
+    ASSERT_TRUE(ledger->slot(0).change(SlotState::active, SlotState::settled));
+    for (auto const& work :
+         std::vector<std::function<void()>>{[&] { append_events(producer, 0, 10, 1); }, [&] { producer.finish(); }}) {
+        auto const said = message_of(work);
+        EXPECT_NE(said.find("took this process for dead"), std::string::npos) << said;
+    }
+    writer->abandon();
+}
+
 TEST(Producer, AListMayBeLargerThanItsMemory) {
     auto options = small_run_options();
     MemoryRun run(options);

@@ -53,8 +53,7 @@ void begin_journal(BegunRun& begun, base::MemoryFallback const& fallback, Journa
                    NodeOfRun const& node) {
     THALWEG_ASSERT(!begun.journal, "a journal begins once");
     auto& run = *begun.run;
-    auto const data_file =
-        begun.watch ? base::identity_of(run.path()).value_or(base::FileIdentity{}) : base::FileIdentity{};
+    auto const data_file = begun.watch ? data_file_at(run.path()) : DataFile{};
     begun.journal = JournalWriter::begin(begun.files, add_memory_folder(model::to_json(run.head), fallback.folder),
                                          data_file, fit_to_budget(limits, begun.tuning.commit.rows_budget_bytes), node);
 }

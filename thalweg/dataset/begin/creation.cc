@@ -26,7 +26,16 @@ void remove_run_of(std::vector<RunPlace> const& places, Journals const& journals
 // The others write, or have completed the file already and removed the journals.
 bool has_begun(RunPlace const& place) {
     if (!place.is_of_many()) return false;
-    return !place.has_journal() || base::identity_of(place.parts().path() + "/" + kBegun).has_value();
+    return !place.has_journal() || place.parts().has(kBegun);
+}
+
+// Why a creation failed is what its caller has to hear, and each thing that it left is removed whatever becomes of the
+// others.
+template <typename Step> void quietly(Step const& step) {
+    try {
+        step();
+    } catch (base::SystemError const&) {
+    }
 }
 
 } // namespace
@@ -79,23 +88,33 @@ void remove_run_at(std::string const& path) {
     RunPlace(path).parts().remove();
 }
 
+JournalFiles take_place(RunPlace const& place) {
+    if (place.is_of_many()) place.parts().make();
+    try {
+        return place.open_journal(storage::OpenMode::create_new);
+    } catch (base::SystemError const&) {
+        if (place.is_of_many()) base::remove_directory(place.parts().path()); // unless another node has come already
+        throw;
+    }
+}
+
 void remove_traces(OpenRun const& run, RunPlace const& place, std::string const& why) {
     if (run.ledger && run.ledger->is_shared()) remove_segments(run.ledger->name());
     auto const there = place.run_id();
     if (there && *there != run.head.id) return; // another process was faster
-    try {
-        if (has_begun(place)) {
-            if (!run.node) return;
-            auto share = *run.node;
-            share.rules = rules_of(share.parts);
-            return share.announce_end(why);
-        }
-        if (run.file && place.node().node == 0) base::remove_file(place.data());
-        base::remove_file(place.journal());
-        if (place.is_of_many() && place.node().node == 0) place.parts().remove();
-    } catch (base::SystemError const&) {
-        // Why the creation failed is what its caller has to hear.
-    }
+    bool begun = true;
+    quietly([&] {
+        begun = has_begun(place);
+        if (!begun || !run.node) return;
+        auto share = *run.node;
+        share.rules = rules_of(share.parts);
+        share.announce_end(why);
+    });
+    if (begun) return;
+    bool const is_first = place.node().node == 0;
+    if (run.file && is_first) quietly([&] { base::remove_file(place.data()); });
+    quietly([&] { base::remove_file(place.journal()); });
+    if (place.is_of_many() && is_first) quietly([&] { place.parts().remove(); });
 }
 
 } // namespace thalweg::dataset

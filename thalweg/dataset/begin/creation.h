@@ -24,6 +24,10 @@ void clear_place(std::string const& path);
 // Removes an unfinished run with its journals and its memory. Its locks must be held.
 void remove_run_at(std::string const& path);
 
+// Makes the journal, empty, which makes the place this creation's. Throws base::SystemError (EEXIST) if another one was
+// faster.
+JournalFiles take_place(RunPlace const& place);
+
 // Removes what a creation that failed has left: there is nothing in it to recover. If other nodes have begun to write,
 // they are told `why`, and all stays.
 void remove_traces(OpenRun const& run, RunPlace const& place, std::string const& why);

@@ -293,11 +293,9 @@ void Committer::begin_flush(std::uint64_t now) {
 }
 
 void Committer::end_flush(std::uint64_t now) {
-    if (run_.node) { // of a journal that is read no more nothing counts
+    if (run_.node) {
         heartbeat_->beat();
-        auto const problem = run_.node->superseded();
-        end_without_others(problem);
-        if (!problem.empty()) return;
+        if (!is_journal_read()) return;
     }
     durability_.flush_ended();
     THALWEG_ASSERT(durability_.durable_ns() >= durable_ns_, "what is durable stays durable");

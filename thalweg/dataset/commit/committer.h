@@ -74,6 +74,8 @@ class Committer {
     JournalWriter finish();
     // After `finish`: the journal has all that was ever published, and the memory of producers holds nothing more.
     bool has_everything() const { return has_everything_; }
+    // Returns why it cannot be told whether producers live; empty if it can.
+    std::string unanswered() const { return producers_.unanswered(); }
     void stop();
 
   private:
@@ -96,6 +98,7 @@ class Committer {
     void say_once(std::string const& problem);
     void look_for_nodes();
     void end_without_others(std::string const& problem);
+    bool is_journal_read();
     void advance_flush(std::uint64_t now);
     void note_age(std::uint64_t now);
     void note_published(std::uint64_t now);

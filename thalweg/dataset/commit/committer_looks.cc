@@ -29,7 +29,12 @@ bool Committer::is_dead(ProducerIntake const& producer) {
 
 void Committer::look_for_file() {
     if (!watch_) return;
-    auto problem = watch_->problem();
+    std::string problem;
+    try {
+        problem = watch_->problem();
+    } catch (base::SystemError const& error) { // it is asked again, at the latest when the run is closed
+        problem = fmt::format("{} cannot be looked after ({})", run_.path(), error.what());
+    }
     if (!problem.empty() && problem != file_problem_) say(problem);
     file_problem_ = std::move(problem);
 }
@@ -53,6 +58,18 @@ void Committer::look_for_nodes() {
     } catch (base::SystemError const& error) { // each flush looks, too, before it calls anything durable
         say_once(fmt::format("cannot see how the other nodes of {} are ({}): the run goes on, and looks again",
                              run_.path(), error.what()));
+    }
+}
+
+// Nothing counts that is in a journal which no node reads any more, and nothing counts as durable if that cannot be
+// asked.
+bool Committer::is_journal_read() {
+    try {
+        auto const problem = run_.node->superseded();
+        end_without_others(problem);
+        return problem.empty();
+    } catch (base::SystemError const&) {
+        return false;
     }
 }
 

@@ -48,8 +48,8 @@ void ProducerList::admit(JournalWriter& journal) {
         // A dead process changes its state no more: so that is asked first, and then how far it has come. In the other
         // order it may have begun, committed and died in between, and its rows would be taken for none.
         if (slot.state < SlotState::active) {
-            if (!ledger.is_orphaned(index)) continue;
-            if (slot.state < SlotState::active) slot.state = SlotState::settled;
+            if (!is_known_orphan(index)) continue;
+            for (auto const state : {SlotState::free, SlotState::attaching}) slot.change(state, SlotState::settled);
         }
         if (slot.state == SlotState::settled) { // it never had any rows
             ledger.free_slot(index);
@@ -86,7 +86,33 @@ bool ProducerList::is_finished(ProducerIntake const& producer) const {
     return run_.ledger->slot(producer.slot()).state == SlotState::finished;
 }
 
-bool ProducerList::is_dead(ProducerIntake const& producer) const { return run_.ledger->is_orphaned(producer.slot()); }
+bool ProducerList::is_dead(ProducerIntake const& producer) { return is_orphaned(producer.slot()); }
+
+bool ProducerList::is_orphaned(std::size_t slot) {
+    auto const note = [&](std::string problem) {
+        base::Lock const lock(mutex_);
+        unanswered_ = std::move(problem);
+    };
+    try {
+        bool const orphaned = run_.ledger->is_orphaned(slot);
+        note("");
+        return orphaned;
+    } catch (base::SystemError const& error) {
+        note(error.what());
+        throw;
+    }
+}
+
+bool ProducerList::is_known_orphan(std::size_t slot) try {
+    return is_orphaned(slot);
+} catch (base::SystemError const&) {
+    return false; // it is asked about again
+}
+
+std::string ProducerList::unanswered() const {
+    base::Lock const lock(mutex_);
+    return unanswered_;
+}
 
 void ProducerList::settle(ProducerIntake& producer, JournalWriter& journal, bool died) {
     base::Lock const lock(mutex_); // add_to() finds it in one of the lists
@@ -115,7 +141,8 @@ void ProducerList::drop_settled() {
     std::erase_if(producers_, [&](auto const& producer) {
         if (!producer->settled()) return false;
         met_[producer->slot()] = false;
-        run_.ledger->slot(producer->slot()).state = SlotState::settled;
+        auto& slot = run_.ledger->slot(producer->slot());
+        for (auto const state : {SlotState::active, SlotState::finished}) slot.change(state, SlotState::settled);
         run_.ledger->free_slot(producer->slot());
         return true;
     });

@@ -24,7 +24,10 @@ class ProducerList {
     // For the committer, whose thread alone changes it.
     std::vector<std::unique_ptr<ProducerIntake>> const& all() const THALWEG_UNCHECKED_LOCKS { return producers_; }
     bool is_finished(ProducerIntake const& producer) const;
-    bool is_dead(ProducerIntake const& producer) const;
+    // Throws base::SystemError if that cannot be told.
+    bool is_dead(ProducerIntake const& producer);
+    // Returns why the last question whether a process lives had no answer; empty if it had one.
+    std::string unanswered() const;
     // Journals what it had and counts it among those that have ended.
     void settle(ProducerIntake& producer, JournalWriter& journal, bool died);
     // Their slots are free again.
@@ -43,6 +46,8 @@ class ProducerList {
     void add_to(CommitStatus& status) const;
 
   private:
+    bool is_orphaned(std::size_t slot);
+    bool is_known_orphan(std::size_t slot);
     void note_need(ProducerIntake const& producer) THALWEG_REQUIRES(mutex_);
     std::string need_in_words() const THALWEG_REQUIRES(mutex_);
     ProducerStatus status_of(ProducerIntake const& producer) const THALWEG_REQUIRES(mutex_);
@@ -68,6 +73,7 @@ class ProducerList {
     Need need_ THALWEG_GUARDED_BY(mutex_);
     std::vector<Settled> settled_ THALWEG_GUARDED_BY(mutex_); // and not durable
     Durability::Items durable_ THALWEG_GUARDED_BY(mutex_);
+    std::string unanswered_ THALWEG_GUARDED_BY(mutex_);
 };
 
 } // namespace thalweg::dataset

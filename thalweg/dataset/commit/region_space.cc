@@ -51,14 +51,13 @@ void RegionSpace::keep_room(std::uint64_t bytes) {
 // of it is allocated yet. False if the file is being completed without this node.
 bool RegionSpace::take_next() {
     auto const& node = *run_.node;
-    while (true) {
-        auto const taken = node.parts.regions();
-        auto const number = taken.empty() ? 0 : taken.back() + 1;
+    auto const taken = node.parts.regions(); // which may be old: what is taken already is not taken again
+    for (auto number = taken.empty() ? 0 : taken.back() + 1;; ++number) {
         auto const region = node.plan.region(number);
         if (!node.parts.take_region(number) || region.begin == region.end) continue;
         node.parts.sync(); // else its name may go with this machine, and another node take what is ours
         // The node that completes the file announces that before it looks at the regions: it may not know of this one.
-        is_superseded_ = base::identity_of(node.parts.path() + "/" + kCompleting).has_value();
+        is_superseded_ = node.parts.has(kCompleting);
         if (is_superseded_) {
             run_.ledger->fail(
                 fmt::format("{} takes no more rows (the others complete it without this node)", run_.path()));

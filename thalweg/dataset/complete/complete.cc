@@ -180,6 +180,7 @@ CompleteResult complete_run(storage::Storage& file, Journals const& journals, fo
     auto const begin_ns = base::thread_cpu_ns();
     wait_for_killed_writers(file);
     auto gathered = gather(journals, file, options.state);
+    if (options.check_gathered) options.check_gathered(gathered);
     auto const end_of_pages = gathered.facts.end_offset;
     gathered.facts.end_offset =
         base::round_up(std::max({gathered.facts.end_offset, options.least_end, base::kBlockBytes}), base::kBlockBytes);

@@ -47,6 +47,8 @@ struct CompleteOptions {
     std::uint64_t least_end = 0; // extents may have been claimed up to here
     // Another node may be completing the file, too: bytes behind the pages are neither given back nor overwritten.
     bool is_beside_another = false;
+    // Called when the journals are read, before anything is written. Throws if they are not what they should be.
+    std::function<void(Gathered const&)> check_gathered = {};
     // Called when the end of the pages is known, before metadata is written there.
     std::function<void(std::uint64_t end_offset)> before_metadata = {};
     // Set if another node may be completing the file, too. Called once the file is complete; the file is cut to its

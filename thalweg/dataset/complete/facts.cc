@@ -152,6 +152,12 @@ struct NodeFacts {
     std::set<std::uint32_t> missing; // later segments
     JournalDamage damage;
 
+    FoundPart found() const {
+        auto reason = damage.reason;
+        if (reason.empty() && !missing.empty()) reason = fmt::format("its segment {} is missing", *missing.begin());
+        return {which.node, {damage.end_offset + damage.later_bytes, journal.tally}, std::move(reason)};
+    }
+
     // The record that was just being written does not count.
     bool is_whole() const { return missing.empty() && (damage.reason.empty() || damage.is_at_end); }
 };
@@ -297,7 +303,8 @@ class Gathering {
         note_damage(node, state_, report_);
         report_.settled = report_.settled && (journal.settled || gathered_.closed);
         gathered_.facts.metadata.merge(journal.metadata); // what an earlier node says stands
-        take_bytes(journal);
+        take_bytes(journal, node.which.node);
+        if (!report_.nodes.empty()) gathered_.found.push_back(node.found());
         auto const first_producer = gathered_.next_producer;
         if (!report_.nodes.empty()) report_.nodes[node.which.node].first_producer = first_producer;
         for (auto& [number, producer] : journal.producers) take_producer(node, first_producer + number, producer);
@@ -305,7 +312,7 @@ class Gathering {
     }
 
     // Notes which bytes of the file are known, in use or bad.
-    void take_bytes(JournalFacts& journal) {
+    void take_bytes(JournalFacts& journal, std::uint32_t node) {
         auto& end_offset = gathered_.facts.end_offset;
         end_offset = std::max(end_offset, journal.footers_end);
         auto const bad_pages = leave_out_bad_pages(journal, file_, state_, report_, gathered_.unsynced);
@@ -314,7 +321,8 @@ class Gathering {
             gathered_.known = std::move(journal.known);
         else
             gathered_.known.insert(gathered_.known.end(), journal.known.begin(), journal.known.end());
-        for (auto const& region : journal.regions) {
+        for (auto& region : journal.regions) {
+            region.node = node;
             gathered_.regions.push_back(region);
             if (region.is_over) end_offset = std::max(end_offset, region.used_end);
         }

@@ -8,6 +8,7 @@
 
 #include "thalweg/dataset/complete/unit_facts.h"
 #include "thalweg/dataset/journal/journal.h"
+#include "thalweg/dataset/node_folder/finished_part.h"
 #include "thalweg/model/run.h"
 #include "thalweg/storage/storage.h"
 
@@ -83,6 +84,14 @@ struct RegionUse {
     std::uint32_t region = 0;
     std::uint64_t used_end = 0;
     bool is_over = false;
+    std::uint32_t node = 0; // whose journal says so
+};
+
+// What is found of the part of one node, to be compared with what the node says of it.
+struct FoundPart {
+    std::uint32_t node = 0;
+    FinishedPart part = {};
+    std::string damage = {}; // of its journal; empty if there is none
 };
 
 struct Gathered {
@@ -104,6 +113,7 @@ struct Gathered {
     bool closed = false;                                       // the journal says that the file is complete
     std::uint64_t journal_end = 0;  // behind the last good record of the first node's journal
     std::vector<RegionUse> regions; // of a run of several nodes
+    std::vector<FoundPart> found;   // the same: of all nodes that have a journal
 };
 
 // Says what happened to a run whose journal is read: what may be missing, and what is believed.

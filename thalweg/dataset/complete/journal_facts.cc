@@ -36,6 +36,7 @@ bool JournalFacts::read(JournalRecord const& record) {
         read_head(record);
         return true;
     }
+    tally.add(record.type, record.payload);
     try {
         read_behind_head(record);
     } catch (base::DataError const& error) {

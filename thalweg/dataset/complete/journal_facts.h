@@ -80,6 +80,7 @@ class JournalFacts {
     std::vector<std::string> notes;
     std::vector<std::string> lost;                   // when the run was resumed: rows may be missing, and why
     std::map<std::uint32_t, std::uint64_t> segments; // later ones that the journal needs, and where it says so
+    JournalTally tally;
     bool closed = false;
     bool settled = false; // all that was ever published is here
 

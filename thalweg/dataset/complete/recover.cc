@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "thalweg/dataset/complete/missing_part.h"
 #include "thalweg/dataset/complete/nodes_down.h"
 #include "thalweg/dataset/complete/take_over.h"
 #include "thalweg/dataset/node_folder/region_plan.h"
@@ -39,13 +40,20 @@ CompleteResult recover(std::string const& path, RecoverOptions const& recover_op
     CompleteOptions options;
     if (!run.is_original) options.state = RunState::copied;
     options.least_end = run.claimed;
+    std::vector<std::string> missing; // of nodes that had finished
     if (run.place().is_of_many()) {
+        auto const nodes = node_of(run.journals.front().required_start()->preamble).nodes;
+        if (run.is_original)
+            options.check_gathered = [&, nodes](Gathered const& gathered) {
+                if (!gathered.closed) missing = missing_parts(run.place().parts(), nodes, gathered);
+            };
         options.before_metadata = [&](std::uint64_t end) { use_rooms(run.places, *run.file, end); };
         if (run.is_original) leave_room_for_others(run, options);
     }
     auto result = complete_run(*run.file, run.journals, *run.format, options);
     auto& report = result.report;
-    auto const lost = lost_with_memory(run, report);
+    auto lost = lost_with_memory(run, report);
+    lost.insert(lost.end(), missing.begin(), missing.end());
     if (!lost.empty()) report.rows_may_be_missing = true;
     report.notes.insert(report.notes.end(), lost.begin(), lost.end());
     if (run.is_original)

@@ -39,7 +39,7 @@ void salvage(std::string const& path, model::RunHead const& head, Ledger& ledger
             producer.settle(journal, state == SlotState::active);
             if (producer.is_of_units() && ledger.units_if_any() != nullptr)
                 units.take(producer, *ledger.units_if_any());
-            ledger.slot(slot).state = SlotState::settled;
+            ledger.slot(slot).change(state, SlotState::settled);
         } catch (base::DataError const& error) {
             notes.push_back(lost_memory(path, slot, error));
         } catch (base::SystemError const& error) {

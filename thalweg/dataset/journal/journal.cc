@@ -43,6 +43,7 @@ class JournalReading {
         show_later(std::numeric_limits<std::uint64_t>::max());
         note(damage);
         damage_.end_offset = damage.end_offset;
+        damage_.offsets = damage.offsets;
         return damage_;
     }
 
@@ -105,9 +106,11 @@ class JournalReading {
             return;
         }
         if (found_ != nullptr) found_->insert(number);
-        note(walk_records(*segment, start.preamble.records, [&](WalkedRecord const& record) {
+        auto const damage = walk_records(*segment, start.preamble.records, [&](WalkedRecord const& record) {
             return record.type == RecordType::rows && take_rows(record, segment, later_);
-        }));
+        });
+        damage_.later_bytes += damage.end_offset;
+        note(damage);
     }
 
     void note(JournalDamage const& damage) {

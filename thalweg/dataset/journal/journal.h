@@ -57,6 +57,7 @@
 #include "thalweg/dataset/journal/journal_preamble.h"
 #include "thalweg/dataset/journal/journal_rows.h"
 #include "thalweg/dataset/journal/journal_segments.h"
+#include "thalweg/dataset/journal/journal_tally.h"
 #include "thalweg/dataset/journal/journal_walk.h"
 #include "thalweg/model/run.h"
 #include "thalweg/storage/storage.h"
@@ -87,9 +88,8 @@ struct JournalLimits {
 class JournalWriter {
   public:
     // `files`: an empty one; a head is written.
-    static JournalWriter begin(JournalFiles const& files, std::string const& head_json,
-                               base::FileIdentity const& data_file = {}, JournalLimits const& limits = {},
-                               NodeOfRun const& node = {});
+    static JournalWriter begin(JournalFiles const& files, std::string const& head_json, DataFile const& data_file = {},
+                               JournalLimits const& limits = {}, NodeOfRun const& node = {});
     // Goes on behind the last good record of an existing journal. `known_end`: a good record ends there, so that only
     // what follows is walked over; 0: none is known.
     static JournalWriter resume(JournalFiles const& files, JournalLimits const& limits = {},
@@ -115,6 +115,8 @@ class JournalWriter {
     std::uint64_t size_bytes();
     // Returns the size of all segments.
     std::uint64_t total_bytes() const;
+    // Returns what the main journal announces, also in front of where this writer began.
+    JournalTally tally() const;
     // May be called by another thread while this one appends.
     void sync();
     // Keeps the next bytes free, so that a full disk does not stop the journal in the middle of a run.

@@ -19,7 +19,7 @@ struct JournalPreamble {
     std::uint32_t segment; // 0: run.h5.journal; n: run.h5.journal.n
     std::uint32_t node;    // of the run's `nodes`: this journal is of node `node`, counted from 0
     std::uint32_t nodes;
-    std::uint32_t reserved;
+    std::uint32_t birth; // of the data file (birth_mark in journal_preamble.h); 0: not known
     char run_id[40];
     char boot_id[40];     // of the machine
     char host[64];        // which wrote it

@@ -1,13 +1,17 @@
 #include "thalweg/dataset/journal/journal_preamble.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <vector>
 
 #include "thalweg/base/checksum.h"
 #include "thalweg/base/error.h"
 #include "thalweg/base/process.h"
+#include "thalweg/base/stand_in.h"
 #include "thalweg/base/units.h"
 #include "thalweg/dataset/journal/journal_walk.h"
 
@@ -116,7 +120,25 @@ void check_start(JournalStart const& start, std::string const& path) {
     base::fail_data({path + " is not a journal of Thalweg", "neither of its two beginnings is one"});
 }
 
-JournalPreamble make_preamble(std::string const& run_id, std::uint32_t segment, base::FileIdentity const& data_file,
+std::uint32_t birth_mark(std::string const& path) {
+    if (base::stand_in != nullptr) return 0;
+    struct statx status {};
+    if (::statx(AT_FDCWD, path.c_str(), 0, STATX_BTIME, &status) != 0) {
+        if (errno == ENOSYS || errno == EPERM) return 0; // a container that does not allow the call
+        base::fail_system({"cannot look at " + path}, errno);
+    }
+    if ((status.stx_mask & STATX_BTIME) == 0) return 0;
+    std::uint64_t const moment[] = {static_cast<std::uint64_t>(status.stx_btime.tv_sec), status.stx_btime.tv_nsec};
+    auto const mark = static_cast<std::uint32_t>(base::xxh3(std::as_bytes(std::span(moment))));
+    return mark != 0 ? mark : 1;
+}
+
+DataFile data_file_at(std::string const& path) {
+    auto const identity = base::identity_of(path);
+    return identity ? DataFile{*identity, birth_mark(path)} : DataFile{};
+}
+
+JournalPreamble make_preamble(std::string const& run_id, std::uint32_t segment, DataFile const& data_file,
                               NodeOfRun const& node) {
     JournalPreamble preamble{};
     std::memcpy(preamble.magic, kJournalMagic, sizeof kJournalMagic);
@@ -126,8 +148,9 @@ JournalPreamble make_preamble(std::string const& run_id, std::uint32_t segment, 
     copy_text(preamble.run_id, run_id);
     copy_text(preamble.boot_id, base::boot_id());
     copy_text(preamble.host, base::host_name());
-    preamble.device = data_file.device;
-    preamble.inode = data_file.inode;
+    preamble.device = data_file.identity.device;
+    preamble.inode = data_file.identity.inode;
+    preamble.birth = data_file.birth;
     return preamble;
 }
 

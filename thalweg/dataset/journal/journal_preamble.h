@@ -44,8 +44,21 @@ struct NodeOfRun {
     bool operator==(NodeOfRun const&) const = default;
 };
 
-// `data_file`: what the file is, whatever its name; 0, 0: no file.
-JournalPreamble make_preamble(std::string const& run_id, std::uint32_t segment, base::FileIdentity const& data_file,
+// What a data file is, whatever its name. The number of its device may be another one each time its file system is
+// mounted, and a copy may have its inode.
+struct DataFile {
+    base::FileIdentity identity = {}; // 0, 0: no file
+    std::uint32_t birth = 0;
+};
+
+// Returns nothing, all 0, if there is no such file.
+DataFile data_file_at(std::string const& path);
+
+// Returns a mark of the moment at which the file was made, which its file system keeps: other files have another one.
+// Returns 0 if the file system does not keep it. Throws base::SystemError if it cannot be asked.
+std::uint32_t birth_mark(std::string const& path);
+
+JournalPreamble make_preamble(std::string const& run_id, std::uint32_t segment, DataFile const& data_file,
                               NodeOfRun const& node = {});
 
 inline NodeOfRun node_of(JournalPreamble const& preamble) { return {preamble.node, preamble.nodes}; }

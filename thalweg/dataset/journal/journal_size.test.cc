@@ -160,6 +160,36 @@ TEST(JournalSize, WhatIsJournaledAgainIsNotJournaledAgainAtOnce) {
     EXPECT_LT(segments->created(), 3000u);
 }
 
+// On a full disk, rows go where room was kept for them: a segment does not grow beyond its own.
+TEST(JournalSize, ASegmentStaysWithinItsRoomOnAFullDisk) {
+    auto const faults = std::make_shared<storage::Faults>();
+    auto const main = std::make_shared<storage::FaultyStorage>(storage::make_memory_storage("run.h5.journal"), faults);
+    auto const segments = std::make_shared<FaultySegments>(faults);
+    auto const head = model::make_run_head({{{"slow", {scalar("id", model::Scalar::uint64)}, ""}}}, {}, {});
+    auto journal = JournalWriter::begin({main, segments}, model::to_json(head), {}, {0, 64 << 10, 1 << 20});
+    journal.append(RecordType::producer, ProducerRecord{0, 0, 1, 0});
+    journal.reserve_ahead(256 << 10);
+    std::mt19937_64 random(7);
+    std::uint64_t rows = 0;
+    auto const append = [&](std::uint64_t count) {
+        std::vector<std::uint64_t> values(count);
+        for (auto& value : values) value = random();
+        journal.append(RecordType::rows, RowsRecord{0, 0, rows, count}, std::as_bytes(std::span(values)));
+        rows += count;
+        journal.sync();
+    };
+    for (int i = 0; i < 60; ++i) append(120); // close to the end of the first segment
+    ASSERT_EQ(segments->list().size(), 1u);
+    faults->set_space(main->size() + segments->open(1)->size());
+    append(4000);
+    std::uint64_t found = 0;
+    read_journal({main, segments}, [&](JournalRecord const& record) {
+        if (record.type == RecordType::rows) found += record.items_bytes / sizeof(std::uint64_t);
+        return true;
+    });
+    EXPECT_EQ(found, rows);
+}
+
 // A power cut at every write, sync and change of size: what sync() has returned for is there, whatever was removed, or
 // journaled again and not yet removed.
 TEST(JournalSize, APowerCutTakesNoRowThatWasSynced) {

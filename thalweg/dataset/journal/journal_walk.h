@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "thalweg/base/units.h"
 #include "thalweg/dataset/journal/journal_format.h"
 #include "thalweg/storage/storage.h"
 
@@ -18,7 +19,8 @@ struct JournalDamage {
     std::uint64_t end_offset = 0;      // behind the last good record
     std::string reason;                // of the first damage, with its offset; empty when there was none
     bool is_at_end = false; // nothing good follows: a crash leaves that, or a record that is just being written
-    std::vector<std::uint64_t> offsets = {}; // of all damage in this segment
+    std::vector<std::uint64_t> offsets = {}; // of all damage in this segment; of a whole journal: in the main one
+    std::uint64_t later_bytes = 0; // of a whole journal: the same as `end_offset` for its later segments, added
 };
 
 struct WalkedRecord {
@@ -27,6 +29,11 @@ struct WalkedRecord {
     std::uint64_t payload_offset;
     std::uint64_t end_offset;
 };
+
+// Returns what a record takes with its head and its padding.
+inline std::uint64_t record_bytes(std::uint64_t payload_bytes) {
+    return base::round_up(sizeof(RecordHead) + payload_bytes, 8);
+}
 
 RecordHead make_record_head(RecordType type, std::span<std::byte const> payload);
 

@@ -22,6 +22,7 @@ constexpr std::uint64_t kAloneBytes = 256 * base::kKiB; // such rows have a reco
 struct Segment {
     std::shared_ptr<storage::Storage> file;
     std::uint64_t end = 0;
+    std::uint64_t reserved = 0;   // up to here there is room for its records
     std::uint64_t rows_bytes = 0; // in records of rows
     bool is_dirty = false;
     bool is_new = false;             // its name is not durable yet
@@ -55,6 +56,7 @@ class JournalWriter::State {
             return;
         }
         write_gathered();
+        tally_.add(type, payload);
         if (type == RecordType::barrier) free_segments();
         if (type == RecordType::pages) {
             std::vector<PageRecord> pages(payload.size() / sizeof(PageRecord));
@@ -85,6 +87,11 @@ class JournalWriter::State {
         auto bytes = main_.end;
         for (auto const& [number, segment] : later_) bytes += segment.end;
         return bytes;
+    }
+
+    JournalTally tally() const {
+        base::Lock const lock(mutex_);
+        return tally_;
     }
 
     // The later segments first: a BARRIER in the main journal says that they are durable.
@@ -128,6 +135,7 @@ class JournalWriter::State {
                 take_over(number, file, start);
         }
         read_journal(files.without_segments(), [this](JournalRecord const& record) {
+            tally_.add(record.type, record.payload);
             if (record.type == RecordType::pages) {
                 std::vector<PageRecord> pages(record.payload.size() / sizeof(PageRecord));
                 std::memcpy(pages.data(), record.payload.data(), record.payload.size());
@@ -159,7 +167,7 @@ class JournalWriter::State {
 
     void write(Segment& segment, RecordType type, std::span<std::byte const> payload, std::span<std::byte const> more) {
         auto const payload_bytes = payload.size() + more.size();
-        scratch_.assign(base::round_up(sizeof(RecordHead) + payload_bytes, 8), std::byte{0});
+        scratch_.assign(record_bytes(payload_bytes), std::byte{0});
         auto* const body = scratch_.data() + sizeof(RecordHead);
         if (!payload.empty()) std::memcpy(body, payload.data(), payload.size());
         if (!more.empty()) std::memcpy(body + payload.size(), more.data(), more.size());
@@ -194,9 +202,13 @@ class JournalWriter::State {
     // Number and segment that the next rows go into.
     std::pair<std::uint32_t, Segment*> segment_for(std::uint64_t bytes) {
         if (!folder_ || main_.rows_bytes + bytes <= limits_.main_rows_bytes) return {0, &main_};
-        if (current_ != 0 && later_.at(current_).end < limits_.segment_bytes) return {current_, &later_.at(current_)};
+        if (current_ != 0 && has_room(later_.at(current_), bytes)) return {current_, &later_.at(current_)};
         if (!add_segment(bytes)) return {0, &main_}; // in which room is reserved
         return {current_, &later_.at(current_)};
+    }
+
+    bool has_room(Segment const& segment, std::uint64_t bytes) const {
+        return segment.end < limits_.segment_bytes && segment.end + record_bytes(bytes) <= segment.reserved;
     }
 
     bool add_segment(std::uint64_t bytes) {
@@ -204,7 +216,8 @@ class JournalWriter::State {
         Segment segment;
         try {
             segment.file = folder_->create(number);
-            segment.file->reserve(0, limits_.segment_bytes + bytes);
+            segment.reserved = std::max(limits_.segment_bytes, kHeadOffset) + record_bytes(bytes);
+            segment.file->reserve(0, segment.reserved);
             auto preamble = start_.preamble;
             preamble.segment = number;
             segment.end = write_start(*segment.file, preamble, "");
@@ -356,6 +369,7 @@ class JournalWriter::State {
     std::uint64_t reserved_ = 0;
     std::uint64_t barriers_ = 0, durable_barriers_ = 0;
     std::uint64_t covered_ = 0, durable_covered_ = 0;
+    JournalTally tally_;
 };
 
 JournalWriter::JournalWriter(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -363,9 +377,8 @@ JournalWriter::JournalWriter(JournalWriter&&) noexcept = default;
 JournalWriter& JournalWriter::operator=(JournalWriter&&) noexcept = default;
 JournalWriter::~JournalWriter() = default;
 
-JournalWriter JournalWriter::begin(JournalFiles const& files, std::string const& head_json,
-                                   base::FileIdentity const& data_file, JournalLimits const& limits,
-                                   NodeOfRun const& node) {
+JournalWriter JournalWriter::begin(JournalFiles const& files, std::string const& head_json, DataFile const& data_file,
+                                   JournalLimits const& limits, NodeOfRun const& node) {
     JournalStart start;
     start.preamble = make_preamble(model::run_head_from_json(head_json).id, 0, data_file, node);
     auto const end = write_start(*files.main, start.preamble, head_json);
@@ -391,6 +404,7 @@ void JournalWriter::append(RecordType type, std::span<std::byte const> payload, 
 void JournalWriter::keep_rows_in_main() { state_->keep_rows_in_main(); }
 std::uint64_t JournalWriter::size_bytes() { return state_->size_bytes(); }
 std::uint64_t JournalWriter::total_bytes() const { return state_->total_bytes(); }
+JournalTally JournalWriter::tally() const { return state_->tally(); }
 void JournalWriter::sync() { state_->sync(); }
 void JournalWriter::reserve_ahead(std::uint64_t size_bytes) { state_->reserve_ahead(size_bytes); }
 

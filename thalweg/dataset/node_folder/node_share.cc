@@ -11,10 +11,17 @@
 namespace thalweg::dataset {
 namespace {
 
+// The list has the name of its journal, and this machine finds that journal there.
+bool has_own_journal(NodeShare const& share, PartsFolder::Names const& names) {
+    auto const node = share.which.node;
+    return names.contains(PartsFolder::journal_name(node)) &&
+           base::identity_of(share.parts.journal(node)) == share.journal;
+}
+
 // If its journal is gone, there may be another run in that place by now, which that does not concern.
 void announce(NodeShare const& share, std::string const& name, std::string const& why) {
     try {
-        if (share.journal && base::identity_of(share.parts.journal(share.which.node)) != share.journal) return;
+        if (share.journal && !has_own_journal(share, share.parts.names())) return;
         share.parts.announce(name, fmt::format("{} ({}): {}", name_of_node(share.which.node), base::host_name(), why));
     } catch (base::Error const&) {
         // The folder is gone, or its disk is full: the others notice that this node is silent.
@@ -51,32 +58,49 @@ std::string NodeShare::own_death() const {
 // A node that completes the file announces that first, then reads the journals, and then removes them, that of the
 // first node in front of all names: so in this order.
 std::string NodeShare::superseded() const {
-    if (is_dead(which.node)) return "the others go on without this node: " + own_death();
-    bool const is_completed = base::identity_of(parts.path() + "/" + kCompleting).has_value();
-    bool const is_there = exists(parts.journal(0)) && base::identity_of(parts.journal(which.node)) == journal;
-    return is_there && !is_completed ? "" : "the run was completed, or is being recovered, without this node";
+    auto const names = parts.names();
+    if (is_dead(which.node, names)) return "the others go on without this node: " + own_death();
+    bool const is_there = names.contains(PartsFolder::journal_name(0)) && has_own_journal(*this, names);
+    return is_there && !names.contains(kCompleting) ? ""
+                                                    : "the run was completed, or is being recovered, without this node";
 }
 
 std::string NodeShare::superseded_in_completion() const {
-    bool const is_recovered = base::identity_of(parts.path() + "/" + kRecovering).has_value();
-    bool const is_there = base::identity_of(parts.journal(which.node)) == journal;
-    return is_there && !is_recovered ? "" : "the run was recovered, or is being recovered, without this node";
+    auto const names = parts.names();
+    bool const is_there = has_own_journal(*this, names);
+    return is_there && !names.contains(kRecovering) ? ""
+                                                    : "the run was recovered, or is being recovered, without this node";
+}
+
+std::string NodeShare::advice(std::string const& path) const {
+    auto const recover = fmt::format("run `thalweg recover {}`", path);
+    try {
+        auto const names = parts.names();
+        bool const is_over = !names.contains(PartsFolder::journal_name(0));
+        if (is_over) return fmt::format("look into {}: what this node had made durable is there", path);
+        if (!is_dead(which.node, names)) return recover;
+        return "the others complete it, with what this node had made durable; if they do not, " + recover;
+    } catch (base::SystemError const&) {
+        return recover;
+    }
 }
 
 // The name alone says it: the node that made it may have died before its text was whole.
-bool NodeShare::is_dead(std::uint32_t node) const {
-    return rules.goes_on && base::identity_of(parts.path() + "/" + dead_name(node)).has_value();
+bool NodeShare::is_dead(std::uint32_t node, PartsFolder::Names const& names) const {
+    return rules.goes_on && names.contains(dead_name(node));
 }
 
 std::uint32_t NodeShare::first_living() const {
+    auto const names = parts.names();
     std::uint32_t node = 0;
-    while (node < which.node && is_dead(node)) ++node;
+    while (node < which.node && is_dead(node, names)) ++node;
     return node;
 }
 
 std::uint32_t NodeShare::next_living() const {
+    auto const names = parts.names();
     auto node = (which.node + 1) % which.nodes;
-    while (node != which.node && is_dead(node)) node = (node + 1) % which.nodes;
+    while (node != which.node && is_dead(node, names)) node = (node + 1) % which.nodes;
     return node;
 }
 

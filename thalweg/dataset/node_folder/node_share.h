@@ -3,7 +3,8 @@
 //
 //     begun          node 1: all nodes are there                       (nodes/meeting.h)
 //     region-000007  the node whose journal says that it has it        (commit/region_space.h)
-//     finished-0002  node 2: all that it had is in its journal         (nodes/node_ending.h)
+//     finished-0002  node 2: all that it had is in its journal, and    (nodes/node_ending.h)
+//                    how much that is
 //     dead-0002      any node: the others go on without node 2
 //     failure        any node: the run cannot be completed by them
 //     closing        the node that completes the file; no region is taken from then on
@@ -47,12 +48,15 @@ struct NodeShare {
     std::string superseded() const;
     // Returns why another process completes the file that this node is completing; empty if none does.
     std::string superseded_in_completion() const;
+    // Returns what a user can do about a run that has ended for this node: there is nothing to recover if the others
+    // have completed it.
+    std::string advice(std::string const& path) const;
     // Returns, of the nodes that are not dead, the first one, which completes the file, and the one behind this one.
     std::uint32_t first_living() const;
     std::uint32_t next_living() const;
 
   private:
-    bool is_dead(std::uint32_t node) const;
+    bool is_dead(std::uint32_t node, PartsFolder::Names const& names) const;
 };
 
 } // namespace thalweg::dataset

@@ -19,6 +19,7 @@ constexpr char const* kFinishedPrefix = "finished-";
 constexpr char const* kDeadPrefix = "dead-";
 constexpr char const* kReturnedPrefix = "returned-";
 constexpr char const* kJournalEnding = ".journal";
+constexpr int kTriesToRemove = 3;
 
 // Returns the numbers in names that are `prefix`, a number and `ending`.
 std::vector<std::uint32_t> numbers_of(std::string const& folder, std::string_view prefix, std::string_view ending) {
@@ -69,9 +70,16 @@ void PartsFolder::make() const {
     base::fail_usage({fmt::format("cannot create {}", path_), "it is there already", "remove it if it is not needed"});
 }
 
-std::string PartsFolder::journal(std::uint32_t node) const {
-    return fmt::format("{}/{}{:04}{}", path_, kNodePrefix, node + 1, kJournalEnding);
+PartsFolder::Names PartsFolder::names() const {
+    auto const names = base::list_directory(path_);
+    return {names.begin(), names.end()};
 }
+
+std::string PartsFolder::journal_name(std::uint32_t node) {
+    return fmt::format("{}{:04}{}", kNodePrefix, node + 1, kJournalEnding);
+}
+
+std::string PartsFolder::journal(std::uint32_t node) const { return path_ + "/" + journal_name(node); }
 
 std::string PartsFolder::beats(std::uint32_t node) const { return fmt::format("{}/beats-{:04}", path_, node + 1); }
 
@@ -106,10 +114,10 @@ bool PartsFolder::announce(std::string const& name, std::string const& text) con
     return true;
 }
 
-std::optional<std::string> PartsFolder::announced(std::string const& name) const {
+std::optional<std::string> PartsFolder::announced(std::string const& name, Names const& names) const {
+    if (!names.contains(name)) return std::nullopt;
     try {
         auto const path = path_ + "/" + name;
-        if (!base::identity_of(path)) return std::nullopt;
         auto const file = storage::open_file_storage(path, storage::OpenMode::read_only, storage::Engine::posix);
         std::string text(file->size(), '\0');
         if (!text.empty()) file->read(0, std::as_writable_bytes(std::span(text)));
@@ -144,12 +152,15 @@ void PartsFolder::remove() const {
     base::sync_directory_of(journal(0));
     for (auto const& name : base::list_directory(keys())) base::remove_file(keys() + "/" + name);
     base::remove_directory(keys());
-    for (auto const& name : base::list_directory(path_)) {
-        if (name != kComplete && name != kCompleting) base::remove_file(path_ + "/" + name);
+    // A node may still be making a name: the one with which it gives a sign of life, say.
+    for (int tries = 0; is_there() && tries < kTriesToRemove; ++tries) {
+        for (auto const& name : base::list_directory(path_)) {
+            if (name != kComplete && name != kCompleting) base::remove_file(path_ + "/" + name);
+        }
+        for (auto const* const name : {kComplete, kCompleting}) // last, since others may be looking for them
+            base::remove_file(path_ + "/" + name);
+        base::remove_directory(path_);
     }
-    for (auto const* const name : {kComplete, kCompleting}) // last, since others may be looking for them
-        base::remove_file(path_ + "/" + name);
-    base::remove_directory(path_);
 }
 
 } // namespace thalweg::dataset

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,15 @@ class PartsFolder {
 
     std::string const& path() const { return path_; }
     bool is_there() const;
+
+    // Returns the names in it; none if it is not there. Only a list says that a name is missing: a machine may keep for
+    // a while that it did not find one, and is not asked for a name before the list has it.
+    using Names = std::set<std::string, std::less<>>;
+    Names names() const;
+    bool has(std::string const& name) const { return names().contains(name); }
+    // Returns the name of a node's journal.
+    static std::string journal_name(std::uint32_t node);
+    bool has_journal(std::uint32_t node) const { return has(journal_name(node)); }
     // Throws base::UsageError if it is there.
     void make() const;
 
@@ -42,7 +52,8 @@ class PartsFolder {
     // Creates a name with a text, which others see whole or not at all. Returns false if it is there already: that one
     // stays then.
     bool announce(std::string const& name, std::string const& text) const;
-    std::optional<std::string> announced(std::string const& name) const;
+    std::optional<std::string> announced(std::string const& name) const { return announced(name, names()); }
+    std::optional<std::string> announced(std::string const& name, Names const& names) const;
 
     // Removes, for a run that goes on, all that its nodes have announced. Their journals and the regions stay.
     void forget_announcements() const;

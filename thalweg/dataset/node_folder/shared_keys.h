@@ -25,6 +25,8 @@ class SharedKeys {
     void sync() const;
 
   private:
+    std::string owner_of(std::string const& path, std::string const& me) const;
+
     PartsFolder parts_;
     std::uint32_t node_;
     std::uint64_t together_;

@@ -1,6 +1,7 @@
 #include "thalweg/dataset/node_folder/sign_of_life.h"
 
 #include <cerrno>
+#include <optional>
 #include <utility>
 
 #include "thalweg/base/clock.h"
@@ -9,12 +10,14 @@
 namespace thalweg::dataset {
 namespace {
 
-// Opened anew each time: a file system of several machines may show an open file as it was.
-std::uint64_t size_of(std::string const& path) {
+// Opened anew each time: a file system of several machines may show an open file as it was. Returns nothing if it
+// cannot be asked.
+std::optional<std::uint64_t> size_of(std::string const& path) {
     try {
         return storage::open_file_storage(path, storage::OpenMode::read_only, storage::Engine::posix)->size();
-    } catch (base::SystemError const&) {
-        return 0;
+    } catch (base::SystemError const& error) {
+        if (error.code == ENOENT) return 0; // it has not begun
+        return std::nullopt;
     }
 }
 
@@ -45,7 +48,7 @@ SignOfLife::SignOfLife(std::string path) : path_(std::move(path)), changed_ns_(b
 std::uint64_t SignOfLife::silent_ns() {
     auto const asked_ns = base::monotonic_ns(); // what has not changed when we look later has not changed by then
     auto const size = size_of(path_);
-    if (std::exchange(size_bytes_, size) == size) return asked_ns - changed_ns_;
+    if (size && std::exchange(size_bytes_, *size) == *size) return asked_ns - changed_ns_;
     changed_ns_ = base::monotonic_ns();
     return 0;
 }

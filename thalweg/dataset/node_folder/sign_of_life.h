@@ -32,6 +32,7 @@ class SignOfLife {
     explicit SignOfLife(std::string path);
 
     // Returns how long the file has been as it is, as far as this object has looked; clocks of nodes are not compared.
+    // A look that fails says nothing: from then on the time counts anew.
     std::uint64_t silent_ns();
 
   private:

@@ -89,9 +89,9 @@ void open_joined(BegunRun& begun, RunPlace const& place, model::RunHead const& h
 
 void begin_joined(BegunRun& begun, RunPlace const& place) {
     auto const fallback = memory_fallback(place.data());
-    auto const data_file = base::identity_of(place.data()).value_or(base::FileIdentity{});
-    begun.journal = JournalWriter::begin(
-        begun.files, add_memory_folder(model::to_json(begun.run->head), fallback.folder), data_file, {}, place.node());
+    begun.journal =
+        JournalWriter::begin(begun.files, add_memory_folder(model::to_json(begun.run->head), fallback.folder),
+                             data_file_at(place.data()), {}, place.node());
     make_ledger(begun, fallback, true, 0);
 }
 

@@ -66,6 +66,7 @@ std::string seconds(std::uint64_t ns) { return fmt::format("{:g} s", static_cast
 } // namespace
 
 std::optional<FirstNode> first_node_of(PartsFolder const& parts) {
+    if (!parts.has_journal(0)) return std::nullopt;
     auto const start = start_of(parts.journal(0));
     if (!start) return std::nullopt;
     return FirstNode{node_of(start->preamble), model::run_head_from_json(start->head_json)};
@@ -149,13 +150,16 @@ FirstNode wait_for_first(std::string const& path, std::uint32_t node, JoinOption
         std::string why = fmt::format("node 1 has not created it within {}", seconds(options.timeout_ns));
         if (auto const first = first_node_of(parts)) {
             check_expected(path, node, options, *first);
-            bool const is_there = exists(parts.journal(node));
+            auto const names = parts.names();
+            bool const is_there = names.contains(PartsFolder::journal_name(node));
+            auto const failure = parts.announced(kFailure, names);
+            bool const has_begun = parts.announced(kBegun, names).has_value();
             deadline.is_of(first->which.nodes);
-            if (!is_there && !parts.announced(kBegun) && !parts.announced(kFailure)) return *first;
+            if (!is_there && !has_begun && !failure) return *first;
             why = is_there ? fmt::format("{} has joined already", name_of_node(node))
-                           : parts.announced(kFailure).value_or("it has begun without this node");
+                           : failure.value_or("it has begun without this node");
             was_silent = was_silent && mine.silent_ns() > 0;
-            if (is_there && parts.announced(kBegun) && !was_silent) {
+            if (is_there && has_begun && !was_silent) {
                 base::fail_usage({fmt::format("cannot join {} as {}", path, name_of_node(node)), why + ", and writes",
                                   "give each node a number of its own"});
             }
@@ -170,8 +174,10 @@ FirstNode wait_for_first(std::string const& path, std::uint32_t node, JoinOption
 bool wait_until_begun(OpenRun const& run, Deadline& deadline) {
     auto const& share = *run.node;
     while (true) {
-        if (share.parts.announced(kBegun) == run.head.id) return true;
+        auto const names = share.parts.names();
+        if (share.parts.announced(kBegun, names) == run.head.id) return true;
         check_failure(run.path(), share);
+        if (!names.contains(PartsFolder::journal_name(0))) return false;
         auto const first = start_of(share.parts.journal(0));
         if (!first || first->preamble.run_id != run.head.id) return false;
         if (deadline.pause()) continue;

@@ -1,6 +1,5 @@
 #include "thalweg/dataset/nodes/node_ending.h"
 
-#include <algorithm>
 #include <fmt/format.h>
 
 #include "thalweg/base/assert.h"
@@ -22,11 +21,11 @@ std::string names_of(std::vector<std::uint32_t> const& nodes) {
     return names;
 }
 
-NodeEnding::NodeEnding(NodeShare const& share, std::string path)
+NodeEnding::NodeEnding(NodeShare const& share, std::string path, FinishedPart const& part)
     : share_(share), path_(std::move(path)), pause_(share.which.nodes) {
     if (share.which.node == 0 || share.rules.goes_on) thread_ = base::Thread([this] { beat(); });
     try {
-        share.parts.announce(finished_name(share.which.node), "all of it is in its journal");
+        share.parts.announce(finished_name(share.which.node), part.text());
     } catch (...) {
         stop(); // otherwise it would beat for ever, and its destructor would wait for that
         throw;
@@ -54,12 +53,11 @@ void NodeEnding::beat() {
     }
 }
 
-std::vector<std::uint32_t> NodeEnding::unfinished() const {
-    auto const finished = share_.parts.finished_nodes();
-    auto const dead = share_.rules.goes_on ? share_.parts.dead_nodes() : std::vector<std::uint32_t>{};
+std::vector<std::uint32_t> NodeEnding::unfinished(PartsFolder::Names const& names) const {
     std::vector<std::uint32_t> nodes;
     for (std::uint32_t node = 0; node < share_.which.nodes; ++node) {
-        bool const is_done = std::ranges::binary_search(finished, node) || std::ranges::binary_search(dead, node);
+        bool const is_dead = share_.rules.goes_on && names.contains(dead_name(node));
+        bool const is_done = is_dead || names.contains(finished_name(node));
         if (node != share_.which.node && !is_done) nodes.push_back(node);
     }
     return nodes;
@@ -71,7 +69,7 @@ bool NodeEnding::is_to_complete() {
     if (share_.first_living() != share_.which.node || !unfinished().empty()) return false;
     THALWEG_ASSERT(!is_completing_, "a node completes a file once");
     bool const is_ours = share_.announce_completion();
-    if (!exists(share_.parts.journal(0))) {
+    if (!share_.parts.has_journal(0)) {
         if (is_ours) share_.parts.remove(); // what is left of it
         return false;
     }
@@ -81,17 +79,16 @@ bool NodeEnding::is_to_complete() {
                        "a node that was completing it has died", fmt::format("run `thalweg recover {}`", path_)});
 }
 
-bool NodeEnding::is_over() {
-    auto const look = [&] { summary_ = share_.parts.announced(kComplete); };
-    if (!summary_) look();
+bool NodeEnding::is_over(PartsFolder::Names const& names) {
+    if (!summary_) summary_ = share_.parts.announced(kComplete, names);
     if (summary_) return true;
-    if (exists(share_.parts.journal(0))) return false;
-    look(); // it goes last
+    if (names.contains(PartsFolder::journal_name(0))) return false;
+    summary_ = share_.parts.announced(kComplete); // it goes last
     return true;
 }
 
 void NodeEnding::look_at(std::uint32_t node) {
-    auto const is_finished = [&] { return share_.parts.announced(finished_name(node)).has_value(); };
+    auto const is_finished = [&] { return share_.parts.has(finished_name(node)); };
     bool const was_finished = is_finished();
     auto const silent_ns = lives_.try_emplace(node, share_.parts.beats(node)).first->second.silent_ns();
     // A node that has finished meanwhile may beat no more.
@@ -115,12 +112,13 @@ void NodeEnding::check() {
         next_look_ns_ = now + kBeatNs;
         look_at_all();
     }
-    if (is_over()) return;
-    auto why = share_.failure();
-    if (auto const death = share_.own_death(); !death.empty()) why = "the others go on without this node: " + death;
-    if (why.empty()) return;
-    base::fail_system({path_ + " cannot be completed by the nodes that wrote it", why,
-                       fmt::format("run `thalweg recover {}`", path_)});
+    auto const names = share_.parts.names();
+    if (is_over(names)) return;
+    bool const is_dead = share_.rules.goes_on && names.contains(dead_name(share_.which.node));
+    if (!is_dead && !names.contains(kFailure)) return;
+    auto const why = is_dead ? "the others go on without this node: " + share_.own_death() : share_.failure();
+    if (why.empty()) return; // its text is just being written
+    base::fail_system({path_ + " cannot be completed by the nodes that wrote it", why, share_.advice(path_)});
 }
 
 } // namespace thalweg::dataset

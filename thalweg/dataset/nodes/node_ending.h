@@ -4,13 +4,14 @@
 // States of a node, and what moves it on:
 //
 //     writing      its committer journals.
-//        |         NodeEnding(): all that it had is in its journal, durably, and it announces `finished`.
+//        |         NodeEnding(): all that it had is in its journal, durably, and it announces `finished`: how much it
+//        |         is (finished_part.h).
 //        v
 //     finished     it waits, and watches the others (check).
 //        |         is_to_complete(): no node that lives is in front of it, all others have finished or died, and it is
 //        |         the one that announces `closing`: no region is taken from then on, and no other node completes the
 //        v         file.
-//     completing   NodeRun::complete_for_all
+//     completing   NodeRun::complete_for_all. It reads the journals until they are what their nodes say of them.
 //        |         The journal of the first node is removed: the file is complete.
 //        v
 //     over         is_over()
@@ -24,6 +25,7 @@
 #include <vector>
 
 #include "thalweg/base/thread.h"
+#include "thalweg/dataset/node_folder/finished_part.h"
 #include "thalweg/dataset/node_folder/folder_pause.h"
 #include "thalweg/dataset/node_folder/node_share.h"
 #include "thalweg/dataset/node_folder/sign_of_life.h"
@@ -34,15 +36,15 @@ namespace thalweg::dataset {
 class NodeEnding {
   public:
     // Says so to the others.
-    NodeEnding(NodeShare const& share, std::string path);
+    NodeEnding(NodeShare const& share, std::string path, FinishedPart const& part);
     ~NodeEnding();
 
     // Other nodes that still write.
-    std::vector<std::uint32_t> unfinished() const;
+    std::vector<std::uint32_t> unfinished() const { return unfinished(share_.parts.names()); }
     // All have finished or died, and this one is to complete the file: no node takes regions any more.
     bool is_to_complete();
     // The journal of the first node is gone: the file is complete.
-    bool is_over();
+    bool is_over() { return is_over(share_.parts.names()); }
     // Throws base::SystemError if the run cannot be completed by the nodes that wrote it.
     void check();
     void pause() { pause_.pause(); }
@@ -51,6 +53,8 @@ class NodeEnding {
     std::optional<std::string> const& summary() const { return summary_; }
 
   private:
+    std::vector<std::uint32_t> unfinished(PartsFolder::Names const& names) const;
+    bool is_over(PartsFolder::Names const& names);
     void look_at(std::uint32_t node);
     void look_at_all();
     void beat();

@@ -14,7 +14,7 @@ namespace thalweg::dataset {
 namespace {
 
 void check_not_recovered(std::string const& path, PartsFolder const& parts) {
-    if (!base::identity_of(parts.path() + "/" + kRecovering)) return;
+    if (!parts.has(kRecovering)) return;
     base::fail_usage({"cannot resume the run at " + path, "its recovery has begun",
                       fmt::format("run `thalweg recover {}`, and begin a new run", path)});
 }

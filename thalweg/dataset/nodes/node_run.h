@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "thalweg/dataset/begin/begun_run.h"
 #include "thalweg/dataset/complete/complete.h"
@@ -21,11 +23,16 @@ class NodeRun {
     std::map<std::uint32_t, std::string> dead_nodes() const;
 
     // All that this node's producers had is in its journal, durably. From here on other nodes may complete the file.
-    void finish();
+    // `part`: how much that is.
+    void finish(FinishedPart const& part);
     bool has_finished() const { return ending_ != nullptr; }
     // After `finish`: returns when one of the nodes has completed the file. Throws base::SystemError naming the nodes
     // that still write when the time is over (the run stays open then), and any other error.
     CompleteResult complete(std::uint64_t end_ns);
+    // After `complete`, and once the caller has no file of the folder open: the node that has completed the file
+    // removes the journals. (A client of a network file system keeps a file that is removed while it has it open, under
+    // another name in the same folder, which then cannot be removed.)
+    void remove_journals_if_completed();
 
     // This node ends without completing its part, or the file: tells the others, and its ledger.
     void fail(std::string const& why);
@@ -33,7 +40,12 @@ class NodeRun {
     void abandon();
 
   private:
+    [[noreturn]] void fail_completion(std::string const& why) const;
     CompleteResult complete_for_all();
+    std::optional<Journals> open_parts(std::vector<RunPlace> const& places, std::string& missing) const;
+    // Returns nothing, and why, if a part is not seen as a whole yet.
+    std::optional<CompleteResult> try_to_complete(std::string& missing);
+    CompleteResult end_for_all(CompleteResult result);
     CompleteResult completed_by_another();
 
     std::shared_ptr<OpenRun> run_;
@@ -41,6 +53,7 @@ class NodeRun {
     std::shared_ptr<FileWatch const> watch_;
     bool whole_file_checksum_;
     std::unique_ptr<NodeEnding> ending_; // once its part is finished
+    bool has_completed_ = false;
 };
 
 } // namespace thalweg::dataset

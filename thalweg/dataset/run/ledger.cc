@@ -73,7 +73,6 @@ std::unique_ptr<Ledger> Ledger::create(std::string const& run_id, std::string co
     ledger->memory_ = shared
                           ? base::SharedMemory::create_where_room(ledger_name(run_id, node.node), size_bytes, fallback)
                           : base::SharedMemory::create_private(size_bytes);
-    ledger->memory_.keep(); // it goes with the journal, or stays with it for `recover`
     auto& head = *new (ledger->memory_.data()) LedgerHead{};
     ledger->slots_ = reinterpret_cast<Slot*>(ledger->memory_.data() + slots_offset());
     head.version = kLedgerVersion;
@@ -96,12 +95,8 @@ std::unique_ptr<Ledger> Ledger::create(std::string const& run_id, std::string co
     std::memcpy(head.magic, kLedgerMagic, sizeof kLedgerMagic); // last: a segment with it is whole
     ledger->fork_generation_ = base::fork_generation();
     ledger->series_ = series ? std::move(series) : std::make_shared<UnitSeries>();
-    try {
-        ledger->series_->join(*ledger);
-    } catch (base::SystemError const&) {
-        base::SharedMemory::unlink(ledger->name());
-        throw;
-    }
+    ledger->series_->join(*ledger);
+    ledger->memory_.keep(); // from now on it goes with the journal, or stays with it for `recover`
     return ledger;
 }
 
@@ -158,8 +153,7 @@ std::optional<std::size_t> Ledger::take_slot(std::size_t table, std::uint64_t mo
         slot.table = static_cast<std::uint32_t>(table);
         slot.producer = self;
         slot.number = head().next_producer.fetch_add(1);
-        slot.state = SlotState::attaching;
-        return true;
+        return slot.change(SlotState::free, SlotState::attaching);
     };
     auto const used = slots_used();
     for (std::size_t i = 0; i < used; ++i) {
@@ -178,9 +172,8 @@ std::optional<std::size_t> Ledger::take_slot(std::size_t table, std::uint64_t mo
 
 void Ledger::free_slot(std::size_t index) {
     THALWEG_ASSERT(slots_[index].taker != 0, "a slot that is freed was taken");
-    THALWEG_ASSERT(slots_[index].state != SlotState::active && slots_[index].state != SlotState::finished,
-                   "what a producer has left is journaled before its slot is free");
-    slots_[index].state = SlotState::free;
+    [[maybe_unused]] bool const was_settled = slots_[index].change(SlotState::settled, SlotState::free);
+    THALWEG_ASSERT(was_settled, "what a producer has left is journaled before its slot is free");
     slots_[index].taker = 0; // last: from here on it is another producer's
 }
 
@@ -194,9 +187,15 @@ bool Ledger::is_orphaned(std::size_t index) const {
 
 bool Ledger::has_producers() const {
     for (std::size_t i = 0; i < slots_used(); ++i) {
-        if (slots_[i].taker != 0 && slots_[i].state < SlotState::finished && !is_orphaned(i)) return true;
+        if (slots_[i].taker != 0 && slots_[i].state < SlotState::finished && may_be_at_work(i)) return true;
     }
     return false;
+}
+
+bool Ledger::may_be_at_work(std::size_t index) const try {
+    return !is_orphaned(index);
+} catch (base::SystemError const&) {
+    return true;
 }
 
 std::string Ledger::memory_place() const {

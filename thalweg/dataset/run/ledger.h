@@ -15,11 +15,14 @@
 //
 //     free         Ledger::take_slot, with a new number                                    ──▶ attaching
 //     attaching    Producer::start, once its staging is formatted                          ──▶ active
-//                  Producer::start, on an error; the committer, if the process is dead     ──▶ settled
+//                  Producer::start, on an error; ProducerList::admit, of a dead process    ──▶ settled
 //     active       Producer::give_up_slot: all it had is announced or lies in its staging  ──▶ finished
 //     finished,    ProducerList::settle: the committer has journaled the rest. (An active  ──▶ settled
 //       or active    one is settled if its process is dead.)
 //     settled      Ledger::free_slot                                                       ──▶ free
+//
+// Each of these is one compare-exchange (Slot::change): a process that finds another state than it expects has lost the
+// slot, and says so.
 //
 // Invariants:
 //
@@ -76,6 +79,10 @@ struct Slot {
     std::atomic<std::uint64_t> staging_bytes;      // of addresses; 0: it has none
     std::atomic<std::uint64_t> staging_kept_bytes; // of memory, which it keeps when its producer has ended
     base::ProcessId producer;
+
+    // The one way to change its state. Returns false if another process has changed it meanwhile: then the slot is that
+    // process's.
+    bool change(SlotState from, SlotState to) { return state.compare_exchange_strong(from, to); }
 };
 
 struct LedgerHead {
@@ -150,9 +157,9 @@ class Ledger {
     // The committer's: the slot may be taken again, with the staging that it has.
     void free_slot(std::size_t slot);
     std::size_t slots_used() const { return std::min<std::size_t>(head().slots_used.load(), slots()); }
-    // The process that took the slot is dead.
+    // The process that took the slot is dead. Throws base::SystemError if that cannot be told.
     bool is_orphaned(std::size_t slot) const;
-    // A living producer may still publish rows.
+    // A living producer may still publish rows. One of which nothing can be told counts as living.
     bool has_producers() const;
 
     // The memory of the producers in a slot, one after the other, in /dev/shm or in the folder: made by the process
@@ -201,6 +208,7 @@ class Ledger {
     void beat();
 
   private:
+    bool may_be_at_work(std::size_t slot) const;
     Ledger() = default;
     std::string staging_name(std::size_t slot) const; // in /dev/shm
     bool is_left(std::size_t slot) const;             // its producer has ended, and its staging is still there

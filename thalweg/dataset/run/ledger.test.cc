@@ -115,12 +115,17 @@ TEST(Ledger, ADeadCommitterIsNoticedWithinASecond) {
     EXPECT_LT(took_ns, 1'000'000'000u);
 }
 
+void settle_and_free(Ledger& ledger, std::size_t slot) {
+    ASSERT_TRUE(ledger.slot(slot).change(SlotState::attaching, SlotState::settled));
+    ledger.free_slot(slot);
+}
+
 TEST(Ledger, SlotsAreTakenAgainAndNumbersAreNot) {
     auto const ledger = Ledger::create(new_run_id(), "run.h5", false, 0);
     for (std::size_t i = 0; i < ledger->slots(); ++i) EXPECT_EQ(ledger->take_slot(0), i);
     EXPECT_FALSE(ledger->take_slot(0)) << "all have producers";
     EXPECT_EQ(ledger->slot(7).number, 7u);
-    ledger->free_slot(7);
+    settle_and_free(*ledger, 7);
     EXPECT_EQ(ledger->take_slot(0), 7u);
     EXPECT_EQ(ledger->slot(7).number, ledger->slots());
 }
@@ -132,8 +137,8 @@ TEST(Ledger, ASlotWithMemoryOfTheSameTableIsTakenFirst) {
         ledger->make_staging(*slot, 1 << 20);
     }
     auto* const memory = ledger->open_staging(1)->data();
-    ledger->free_slot(0);
-    ledger->free_slot(1);
+    settle_and_free(*ledger, 0);
+    settle_and_free(*ledger, 1);
     EXPECT_EQ(ledger->take_slot(1), 1u);
     EXPECT_EQ(ledger->make_staging(1, 1 << 20)->data(), memory) << "the memory is used again";
     EXPECT_EQ(ledger->take_slot(1), 2u) << "that of table 0 is left to its producers while there are other slots";
@@ -187,7 +192,9 @@ TEST(Ledger, SlotsOfDeadProcessesAreOrphans) {
     EXPECT_TRUE(ledger.is_orphaned(1));
     EXPECT_FALSE(ledger.is_orphaned(2));
     EXPECT_TRUE(ledger.has_producers());
-    ledger.slot(2).state = SlotState::finished;
+    EXPECT_FALSE(ledger.slot(2).change(SlotState::active, SlotState::finished)) << "it is attaching";
+    EXPECT_TRUE(ledger.slot(2).change(SlotState::attaching, SlotState::active));
+    EXPECT_TRUE(ledger.slot(2).change(SlotState::active, SlotState::finished));
     EXPECT_FALSE(ledger.has_producers());
 }
 

@@ -28,9 +28,17 @@ std::string why_foreign(LedgerHead const& head) {
     return "";
 }
 
-bool is_held(std::string const& ledger) {
-    base::FileDescriptor const file(::open(base::SharedMemory::path_of(ledger).c_str(), O_RDONLY | O_CLOEXEC));
-    return file && ::flock(file.get(), LOCK_EX | LOCK_NB) != 0;
+// Returns an empty one if it is gone.
+base::FileDescriptor open_memory(std::string const& ledger) {
+    auto const path = base::SharedMemory::path_of(ledger);
+    base::FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!file && errno != ENOENT) base::fail_system({"cannot open " + path}, errno);
+    return file;
+}
+
+// Tries to hold it alone, for as long as it is open.
+bool is_held_by_another(base::FileDescriptor const& file, std::string const& ledger) {
+    return file && !base::try_lock_file(file, base::SharedMemory::path_of(ledger), true);
 }
 
 void judge(Ledger const& ledger, bool held, MemoryOfRun& memory) {
@@ -92,11 +100,13 @@ std::vector<std::string> files_of(std::string const& ledger, LedgerHead const& h
     return {files.begin(), files.end()};
 }
 
-MemoryOfRun look_at(std::string const& name, bool held, Names& names) {
+// `file`: the memory, from then on: locked, unless another process holds it.
+MemoryOfRun look_at(std::string const& name, base::FileDescriptor& file, Names& names) {
     MemoryOfRun memory;
     memory.ledger = name;
     memory.files = {name};
     try {
+        if (!file) file = open_memory(name);
         auto const ledger = Ledger::attach(name);
         auto const& head = ledger->head();
         memory.run_id = head.run_id;
@@ -104,7 +114,7 @@ MemoryOfRun look_at(std::string const& name, bool held, Names& names) {
         memory.files = files_of(name, head, names);
         auto const now = base::monotonic_ns(), beat = head.heartbeat_ns.load();
         memory.age_ns = head.boot_id == base::boot_id() && now > beat ? now - beat : 0;
-        judge(*ledger, held, memory);
+        judge(*ledger, is_held_by_another(file, name), memory);
     } catch (base::Error const& error) {
         memory.why = error.what();
     }
@@ -121,7 +131,7 @@ bool is_ledger_name(std::string const& name) {
 } // namespace
 
 base::FileDescriptor hold_memory(std::string const& ledger) {
-    base::FileDescriptor file(::open(base::SharedMemory::path_of(ledger).c_str(), O_RDONLY | O_CLOEXEC));
+    auto file = open_memory(ledger);
     while (file && ::flock(file.get(), LOCK_SH) != 0 && errno == EINTR) {
     }
     return file;
@@ -139,17 +149,19 @@ std::vector<MemoryOfRun> list_memory(std::vector<std::string> const& folders) {
     }
     std::vector<MemoryOfRun> found;
     found.reserve(ledgers.size());
-    for (auto const& ledger : ledgers) found.push_back(look_at(ledger, is_held(ledger), names));
+    for (auto const& ledger : ledgers) {
+        base::FileDescriptor file;
+        found.push_back(look_at(ledger, file, names));
+    }
     return found;
 }
 
 void remove_left_over(MemoryOfRun const& memory) {
     auto const path = base::SharedMemory::path_of(memory.ledger);
-    base::FileDescriptor const file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    if (!file) return;                                             // another process was faster
-    bool const held = ::flock(file.get(), LOCK_EX | LOCK_NB) != 0; // and kept until all is removed
+    auto file = open_memory(memory.ledger); // held until all is removed
+    if (!file) return;                      // another process was faster
     Names names;
-    auto const now = look_at(memory.ledger, held, names);
+    auto const now = look_at(memory.ledger, file, names);
     if (now.state != MemoryState::left_over)
         base::fail_usage({fmt::format("the memory {} of {} is not cleared", path, now.data_path), now.why});
     auto const ledger = Ledger::attach(memory.ledger);
@@ -157,13 +169,15 @@ void remove_left_over(MemoryOfRun const& memory) {
     if (exists(path)) base::fail_system({"cannot remove " + path});
 }
 
-void remove_stale_segments() {
+void remove_stale_segments() try {
     for (auto const& memory : list_memory()) {
         try {
             if (memory.closed && memory.state == MemoryState::left_over) remove_left_over(memory);
         } catch (base::Error const&) { // taken up by another process, or gone
         }
     }
+} catch (base::SystemError const&) {
+    // Nothing is known about what is there: it stays.
 }
 
 } // namespace thalweg::dataset

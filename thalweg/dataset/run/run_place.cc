@@ -47,11 +47,11 @@ bool RunPlace::may_be_of(std::string const& run_id) const {
 }
 
 bool RunPlace::is_original(JournalPreamble const& preamble) const {
-    auto const there = base::identity_of(data_);
-    // What another machine calls the device of a shared file system need not be what this one calls it.
-    bool const is_elsewhere = preamble.nodes > 1 && preamble.boot_id != base::boot_id();
-    if (there && is_elsewhere) return there->inode == preamble.inode;
-    return there == base::FileIdentity{preamble.device, preamble.inode, 1};
+    auto const there = data_file_at(data_);
+    if (there.identity.links == 0 || there.identity.inode != preamble.inode) return false;
+    if (there.birth != 0 && preamble.birth != 0) return there.birth == preamble.birth;
+    // The number of the device means something to this machine alone, and until its file system is mounted again.
+    return there.identity.device == preamble.device || preamble.boot_id != base::boot_id();
 }
 
 bool RunPlace::is_stub(JournalFiles const& journal) const {
@@ -59,7 +59,7 @@ bool RunPlace::is_stub(JournalFiles const& journal) const {
     auto const has_no_record = [&] { return !has_record(*journal.main, start->preamble.records); };
     if (start->kind != JournalKind::journal) return start->kind == JournalKind::stub;
     // No node appends before all nodes have come. The name alone says it: a power cut may have taken its text.
-    if (is_of_many() && base::identity_of(parts().path() + "/" + kBegun)) return false;
+    if (is_of_many() && parts().has(kBegun)) return false;
     if (is_of_many()) return has_no_record();
     // A power cut may have taken the name of the data file: nothing was promised by then.
     return !exists(data_) && has_no_record();
