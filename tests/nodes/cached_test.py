@@ -47,7 +47,11 @@ def test_many_runs_lose_no_row(make_machines: Make, name: str, tmp_path: Path, l
         _expect_all_rows(make_machines, tmp_path / f"run{number}" / name, nodes, seconds)
 
 
-def test_those_that_go_on_without_a_machine_have_what_was_durable(make_machines: Make, tmp_path: Path) -> None:
+def test_those_that_go_on_without_a_machine_have_what_was_durable(
+    make_machines: Make, tmp_path: Path, long_mode: bool
+) -> None:
+    if not long_mode:
+        pytest.skip("the others wait for a while before they go on: --long")
     folder = tmp_path / "run"
     folder.mkdir()
     machines = _seeing_through_cache(make_machines, folder, 3, 10)

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import h5py
+import hdf5plugin  # noqa: F401
 import pytest
 
 import thalweg as tw

@@ -1,8 +1,11 @@
 #include "tests/simulator/world.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <exception>
 #include <fmt/format.h>
+
+#include "thalweg/base/error.h"
 
 namespace thalweg::simulator {
 namespace {

@@ -83,13 +83,15 @@ std::unique_ptr<Writer> Writer::create_at(std::string const& path, model::Schema
                         before != nullptr ? before->run_->ledger.get() : nullptr);
         }
         writer.reset(new Writer(std::move(begun)));
-        if (place.run_id() != run->head.id)
+        if (place.open_journal(storage::OpenMode::read_only).required_start()->preamble.run_id != run->head.id)
             base::fail_usage({"cannot create " + absolute, "another recorder has just taken that place"});
         base::sync_directory_of(absolute);
         if (before != nullptr) before->journal_next(*writer);
         if (replaced) replaced->discard();
     } catch (std::exception const& error) {
         if (writer) writer->abandon(); // or its committer goes on
+        writer.reset();
+        begun = {};
         remove_traces(*run, place, error.what());
         throw;
     }

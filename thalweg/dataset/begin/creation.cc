@@ -98,7 +98,10 @@ JournalFiles take_place(RunPlace const& place) {
     }
 }
 
-void remove_traces(OpenRun const& run, RunPlace const& place, std::string const& why) {
+void remove_traces(OpenRun& run, RunPlace const& place, std::string const& why) {
+    bool const made_file = run.file != nullptr;
+    run.file.reset();
+    run.journal_lock.reset();
     if (run.ledger && run.ledger->is_shared()) remove_segments(run.ledger->name());
     auto const there = place.run_id();
     if (there && *there != run.head.id) return; // another process was faster
@@ -112,7 +115,7 @@ void remove_traces(OpenRun const& run, RunPlace const& place, std::string const&
     });
     if (begun) return;
     bool const is_first = place.node().node == 0;
-    if (run.file && is_first) quietly([&] { base::remove_file(place.data()); });
+    if (made_file && is_first) quietly([&] { base::remove_file(place.data()); });
     quietly([&] { base::remove_file(place.journal()); });
     if (place.is_of_many() && is_first) quietly([&] { place.parts().remove(); });
 }

@@ -28,8 +28,9 @@ void remove_run_at(std::string const& path);
 // faster.
 JournalFiles take_place(RunPlace const& place);
 
-// Removes what a creation that failed has left: there is nothing in it to recover. If other nodes have begun to write,
-// they are told `why`, and all stays.
-void remove_traces(OpenRun const& run, RunPlace const& place, std::string const& why);
+// Closes and removes what a creation that failed has left: there is nothing in it to recover. If other nodes have begun
+// to write, they are told `why`, and all stays. (What is closed first may be what the removal needs, if the process may
+// have no more files open.)
+void remove_traces(OpenRun& run, RunPlace const& place, std::string const& why);
 
 } // namespace thalweg::dataset

@@ -34,9 +34,13 @@ int create_with(rlim_t more_files, std::string const& path, std::uint32_t nodes)
         Writer::create(path, events(), options)->abandon();
         return kCreated;
     } catch (base::SystemError const& error) {
-        return error.code == EMFILE ? 0 : kWentWrong;
-    } catch (base::UsageError const&) {
-        return nodes > 1 ? kCreated : kWentWrong; // the other node has not come
+        if (error.code == EMFILE) return 0;
+        fmt::print(stderr, "with {} files more: {}\n", more_files, error.what());
+        return kWentWrong;
+    } catch (base::UsageError const& error) {
+        if (nodes > 1) return kCreated; // the other node has not come
+        fmt::print(stderr, "with {} files more: {}\n", more_files, error.what());
+        return kWentWrong;
     }
 }
 

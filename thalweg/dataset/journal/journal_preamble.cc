@@ -112,8 +112,9 @@ void check_start(JournalStart const& start, std::string const& path) {
                                       start.version, kJournalVersion),
                           "use the version of Thalweg that recorded the run; nothing was changed"});
     case JournalKind::stub:
-        base::fail_data({fmt::format("{} cannot be read", path), "its creator died before anything was recorded",
-                         "`thalweg recover` clears it, and so does the next recording"});
+        base::fail_data(
+            {fmt::format("{} cannot be read", path), "its beginning is not whole",
+             "if nothing was recorded with it, `thalweg recover` clears it, and so does the next recording"});
     case JournalKind::foreign:
         break;
     }

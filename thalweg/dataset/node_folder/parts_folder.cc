@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <fcntl.h>
+#include <filesystem>
 #include <fmt/format.h>
 #include <span>
 
@@ -43,6 +45,19 @@ std::vector<std::uint32_t> nodes_of(std::vector<std::uint32_t> numbers) {
     return numbers;
 }
 
+// Removes what a list has named. A machine may keep that it did not find the name before: it finds it when it opens it
+// in order to create it.
+void remove_listed(std::string const& path) {
+    if (base::remove_file(path)) return;
+    try {
+        static_cast<void>(base::open_file(path, O_RDWR | O_CREAT | O_NOFOLLOW));
+    } catch (base::SystemError const& error) {
+        if (error.code == ENOENT) return; // the folder is gone
+        if (error.code != ELOOP) throw;   // a label is a link
+    }
+    base::remove_file(path);
+}
+
 // Returns nothing if another node has created it.
 std::unique_ptr<storage::Storage> create_first(std::string const& path) {
     try {
@@ -64,6 +79,12 @@ std::string dead_name(std::uint32_t node) { return fmt::format("{}{:04}", kDeadP
 std::string returned_name(std::uint32_t node) { return fmt::format("{}{:04}", kReturnedPrefix, node + 1); }
 
 bool PartsFolder::is_there() const { return base::is_directory(path_); }
+
+bool PartsFolder::is_listed() const {
+    std::filesystem::path const folder(path_);
+    auto const names = base::list_directory(folder.has_parent_path() ? folder.parent_path().string() : ".");
+    return std::ranges::find(names, folder.filename().string()) != names.end();
+}
 
 void PartsFolder::make() const {
     if (base::make_directory(path_)) return;
@@ -131,7 +152,7 @@ std::optional<std::string> PartsFolder::announced(std::string const& name, Names
 }
 
 void PartsFolder::forget_announcements() const {
-    for (auto const& name : base::list_directory(keys())) base::remove_file(keys() + "/" + name);
+    for (auto const& name : base::list_directory(keys())) remove_listed(keys() + "/" + name);
     auto const is_journal = [](std::string const& name) {
         return name.starts_with(kNodePrefix) && name.find(kJournalEnding) != std::string::npos;
     };
@@ -139,7 +160,7 @@ void PartsFolder::forget_announcements() const {
         bool const stays = is_journal(name) || name.starts_with(kRegionPrefix) || name.starts_with(kReturnedPrefix) ||
                            name == kResuming || name == kResumed || name == kRecovering ||
                            base::is_directory(path_ + "/" + name);
-        if (!stays) base::remove_file(path_ + "/" + name);
+        if (!stays) remove_listed(path_ + "/" + name);
     }
     sync();
 }
@@ -150,12 +171,12 @@ void PartsFolder::remove() const {
     if (!is_there()) return;
     base::remove_file(journal(0));
     base::sync_directory_of(journal(0));
-    for (auto const& name : base::list_directory(keys())) base::remove_file(keys() + "/" + name);
+    for (auto const& name : base::list_directory(keys())) remove_listed(keys() + "/" + name);
     base::remove_directory(keys());
     // A node may still be making a name: the one with which it gives a sign of life, say.
     for (int tries = 0; is_there() && tries < kTriesToRemove; ++tries) {
         for (auto const& name : base::list_directory(path_)) {
-            if (name != kComplete && name != kCompleting) base::remove_file(path_ + "/" + name);
+            if (name != kComplete && name != kCompleting) remove_listed(path_ + "/" + name);
         }
         for (auto const* const name : {kComplete, kCompleting}) // last, since others may be looking for them
             base::remove_file(path_ + "/" + name);

@@ -21,6 +21,8 @@ class PartsFolder {
 
     std::string const& path() const { return path_; }
     bool is_there() const;
+    // The list of the folder around it has its name: a machine that asks for it before may keep that it is missing.
+    bool is_listed() const;
 
     // Returns the names in it; none if it is not there. Only a list says that a name is missing: a machine may keep for
     // a while that it did not find one, and is not asked for a name before the list has it.

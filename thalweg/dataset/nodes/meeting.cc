@@ -145,10 +145,11 @@ void meet_as_first(OpenRun const& run, NodesOptions const& options) {
 FirstNode wait_for_first(std::string const& path, std::uint32_t node, JoinOptions const& options, Deadline& deadline) {
     PartsFolder const parts(path);
     SignOfLife mine(parts.beats(node));
-    bool was_silent = true;
+    bool was_silent = true, was_listed = false;
     while (true) {
         std::string why = fmt::format("node 1 has not created it within {}", seconds(options.timeout_ns));
-        if (auto const first = first_node_of(parts)) {
+        was_listed = was_listed || parts.is_listed();
+        if (auto const first = was_listed ? first_node_of(parts) : std::nullopt) {
             check_expected(path, node, options, *first);
             auto const names = parts.names();
             bool const is_there = names.contains(PartsFolder::journal_name(node));

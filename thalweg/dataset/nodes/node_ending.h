@@ -43,6 +43,7 @@ class NodeEnding {
     std::vector<std::uint32_t> unfinished() const { return unfinished(share_.parts.names()); }
     // All have finished or died, and this one is to complete the file: no node takes regions any more.
     bool is_to_complete();
+    bool is_completing() const { return is_completing_; }
     // The journal of the first node is gone: the file is complete.
     bool is_over() { return is_over(share_.parts.names()); }
     // Throws base::SystemError if the run cannot be completed by the nodes that wrote it.

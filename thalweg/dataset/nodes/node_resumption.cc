@@ -93,6 +93,25 @@ FirstNode expected_first(std::string const& path, std::uint32_t node, JoinOption
     return *std::move(first);
 }
 
+// Opens the journal of a node that has returned once all of it is seen here: what is appended to it cuts off what is
+// not.
+JournalFiles open_returned(RunPlace const& place, std::uint64_t bytes, NodesOptions const& options) {
+    Deadline deadline(options.timeout_ns, options.while_waiting);
+    while (true) {
+        auto files = place.open_journal(storage::OpenMode::read_write);
+        auto const start = files.start();
+        std::uint64_t seen = 0;
+        if (start->kind == JournalKind::journal)
+            seen = walk_records(*files.main, start->preamble.records, [](auto const&) { return true; }).end_offset;
+        if (seen >= bytes) return files;
+        if (deadline.pause()) continue;
+        base::fail_usage({fmt::format("cannot resume the run at {}", place.data()),
+                          fmt::format("{} has returned with a journal of {} bytes, and this machine sees {}",
+                                      name_of_node(place.node().node), bytes, seen),
+                          "try again when this machine sees the folder as it is"});
+    }
+}
+
 std::optional<UnfinishedRun> take_over_own(RunPlace const& place, Deadline& deadline) try {
     if (!has_part(place)) return std::nullopt;
     return take_over_part(place, "resume");
@@ -146,10 +165,11 @@ BegunRun resume_as_first(std::string const& path, std::optional<model::Schema> c
     ResumeAttempt const attempt(parts, nodes);
     BegunRun begun;
     try {
-        attempt.wait_for_others(path, options.nodes);
+        auto const journal_bytes = attempt.wait_for_others(path, options.nodes);
         for (std::uint32_t node = 1; node < nodes; ++node) {
             RunPlace const place(path, {node, nodes});
-            if (has_part(place)) unfinished.journals.push_back(place.open_journal(storage::OpenMode::read_write));
+            if (journal_bytes[node] > 0 || has_part(place))
+                unfinished.journals.push_back(open_returned(place, journal_bytes[node], options.nodes));
         }
         go_on_as_first(begun, std::move(unfinished), options, attempt);
     } catch (std::exception const& error) {
@@ -167,7 +187,8 @@ BegunRun return_to_run(std::string const& path, std::uint32_t node, JoinOptions 
     RunPlace const place(path, {node, first.which.nodes});
     auto const told_before = last_told(place.parts());
     auto own = take_over_own(place, deadline);
-    auto const resumed = return_and_wait(place.parts(), node, told_before, deadline);
+    auto const own_bytes = own ? own->journals.front().main->size() : 0; // nothing is reserved behind its records
+    auto const resumed = return_and_wait(place.parts(), node, told_before, deadline, own_bytes);
     BegunRun begun;
     try {
         start_returned(begun, place, first, resumed, own ? &*own : nullptr, options);

@@ -247,6 +247,26 @@ TEST_P(ResumedNodes, WhoIsLateHearsWhy) {
     EXPECT_NE(waiting(told).find("node 1 refuses: node 2 still cannot"), std::string::npos);
 }
 
+// Node 1 appends to the journals of the others, which cuts off what it does not see.
+TEST_P(ResumedNodes, AJournalThatIsNotSeenAsAWholeIsNotCut) {
+    leave_a_run(path_, options_for(2));
+    auto const size_of_second = [&] {
+        return storage::open_file_storage(parts_.journal(1), storage::OpenMode::read_only)->size();
+    };
+    auto const bytes = size_of_second();
+    auto first = std::async(std::launch::async, [&] {
+        return message_of([&] { Writer::resume(path_, {}, options_for(2, 4 * kSoonNs)); });
+    });
+    Deadline deadline(kComeNs, {});
+    auto const second = message_of([&] { return_and_wait(parts_, 1, {}, deadline, bytes + 8); });
+    auto const why = fmt::format("node 2 has returned with a journal of {} bytes", bytes + 8);
+    EXPECT_NE(first.get().find(why), std::string::npos);
+    EXPECT_NE(second.find("node 1 refuses"), std::string::npos) << second;
+    EXPECT_EQ(size_of_second(), bytes);
+    recover(path_);
+    EXPECT_EQ(rows_in(path_), all_rows(2));
+}
+
 TEST_P(ResumedNodes, WhatDoesNotFitIsRefused) {
     leave_a_run(path_, options_for(2));
     auto const said_of = [&](CreateOptions const& options) {

@@ -108,7 +108,7 @@ CompleteResult NodeRun::complete(std::uint64_t end_ns) {
     while (true) {
         ending_->check();
         if (ending_->is_over()) return completed_by_another();
-        if (ending_->is_to_complete()) return complete_for_all();
+        if (ending_->is_completing() || ending_->is_to_complete()) return complete_for_all(end_ns);
         if (base::monotonic_ns() >= end_ns) {
             auto const unfinished = ending_->unfinished();
             base::fail_system({fmt::format("{} cannot be closed yet", run_->path()),
@@ -140,12 +140,16 @@ void NodeRun::fail_completion(std::string const& why) const {
                        why, fmt::format("nothing was removed: run `thalweg recover {}`", run_->path())});
 }
 
-CompleteResult NodeRun::complete_for_all() {
+CompleteResult NodeRun::complete_for_all(std::uint64_t end_ns) {
     FolderPause pause(run_->node->which.nodes);
-    for (auto const end_ns = base::monotonic_ns() + run_->node->timeout_ns;;) {
+    if (give_up_ns_ == 0) give_up_ns_ = base::monotonic_ns() + run_->node->timeout_ns;
+    while (true) {
         std::string missing;
         if (auto result = try_to_complete(missing)) return end_for_all(*std::move(result));
-        if (base::monotonic_ns() >= end_ns) fail_completion(missing);
+        if (base::monotonic_ns() >= give_up_ns_) fail_completion(missing);
+        if (base::monotonic_ns() >= end_ns)
+            base::fail_system({fmt::format("{} cannot be closed yet", run_->path()), missing, "close it again"},
+                              ETIMEDOUT);
         pause.pause();
     }
 }

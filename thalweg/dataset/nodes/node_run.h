@@ -41,7 +41,7 @@ class NodeRun {
 
   private:
     [[noreturn]] void fail_completion(std::string const& why) const;
-    CompleteResult complete_for_all();
+    CompleteResult complete_for_all(std::uint64_t end_ns);
     std::optional<Journals> open_parts(std::vector<RunPlace> const& places, std::string& missing) const;
     // Returns nothing, and why, if a part is not seen as a whole yet.
     std::optional<CompleteResult> try_to_complete(std::string& missing);
@@ -53,6 +53,7 @@ class NodeRun {
     std::shared_ptr<FileWatch const> watch_;
     bool whole_file_checksum_;
     std::unique_ptr<NodeEnding> ending_; // once its part is finished
+    std::uint64_t give_up_ns_ = 0; // so long it waits until all parts are seen as a whole
     bool has_completed_ = false;
 };
 

@@ -1,6 +1,7 @@
 #include "thalweg/dataset/nodes/resume_attempt.h"
 
 #include <algorithm>
+#include <charconv>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -41,6 +42,14 @@ std::optional<std::string> refusal_in(std::optional<std::string> const& told) {
     return told->substr(text + 1 + kRefused.size());
 }
 
+// Returns 0 if the text is no number.
+std::uint64_t number_in(std::string const& text) {
+    std::uint64_t number = 0;
+    auto const* const end = text.data() + text.size();
+    auto const [stop, wrong] = std::from_chars(text.data(), end, number);
+    return wrong == std::errc{} && stop == end ? number : 0;
+}
+
 void announce_again(PartsFolder const& parts, std::string const& name, std::string const& text) {
     base::remove_file(parts.path() + "/" + name);
     parts.announce(name, text);
@@ -53,11 +62,12 @@ ResumeAttempt::ResumeAttempt(PartsFolder parts, std::uint32_t nodes)
     announce_again(parts_, kResuming, attempt_);
 }
 
-void ResumeAttempt::wait_for_others(std::string const& path, NodesOptions const& options) const {
+std::vector<std::uint64_t> ResumeAttempt::wait_for_others(std::string const& path, NodesOptions const& options) const {
     Deadline deadline(options.timeout_ns, options.while_waiting);
     deadline.is_of(nodes_);
     std::vector<bool> has_returned(nodes_, false);
     has_returned[0] = true;
+    std::vector<std::uint64_t> journal_bytes(nodes_);
     while (true) {
         std::string missing;
         for (std::uint32_t node = 0; node < nodes_; ++node) {
@@ -68,9 +78,10 @@ void ResumeAttempt::wait_for_others(std::string const& path, NodesOptions const&
                                   fmt::format("{}: {}", name_of_node(node), said->substr(kCannot.size()))});
             }
             has_returned[node] = said.has_value();
+            if (said) journal_bytes[node] = number_in(*said);
             if (!said) missing += (missing.empty() ? "" : ", ") + name_of_node(node);
         }
-        if (missing.empty()) return;
+        if (missing.empty()) return journal_bytes;
         if (deadline.pause()) continue;
         base::fail_usage(
             {fmt::format("cannot resume the run at {}", path),
@@ -113,14 +124,14 @@ std::optional<std::string> last_told(PartsFolder const& parts) { return parts.an
 // What was told in an attempt is for those nodes alone that had returned for it, except for a refusal: all else is from
 // an earlier time.
 ResumedRun return_and_wait(PartsFolder const& parts, std::uint32_t node, std::optional<std::string> const& told_before,
-                           Deadline& deadline) {
+                           Deadline& deadline, std::uint64_t journal_bytes) {
     auto const problem = fmt::format("cannot resume the run as {}", name_of_node(node));
     std::optional<std::string> attempt;
     while (true) {
         auto const now = parts.announced(kResuming);
         if (now && now != attempt && !said_in(*now, parts.announced(kResumed))) {
             attempt = now;
-            announce_again(parts, returned_name(node), *attempt);
+            announce_again(parts, returned_name(node), fmt::format("{} {}", *attempt, journal_bytes));
         }
         auto const told = last_told(parts);
         auto const refusal = refusal_in(told);

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "thalweg/dataset/begin/resumed_run.h"
 #include "thalweg/dataset/nodes/meeting.h"
@@ -26,8 +27,9 @@ class ResumeAttempt {
     // Announces it.
     ResumeAttempt(PartsFolder parts, std::uint32_t nodes);
 
-    // Returns when all others have returned. Throws base::UsageError naming those that have not, or why one cannot.
-    void wait_for_others(std::string const& path, NodesOptions const& options) const;
+    // Returns when all others have returned: how many bytes the journal of each has, as its node says. Throws
+    // base::UsageError naming those that have not, or why one cannot.
+    std::vector<std::uint64_t> wait_for_others(std::string const& path, NodesOptions const& options) const;
     void tell(ResumedRun const& run) const;
     void refuse(std::string const& why) const noexcept;
 
@@ -41,11 +43,11 @@ class ResumeAttempt {
 
 // Returns what the first node has told in its last attempt.
 std::optional<std::string> last_told(PartsFolder const& parts);
-// Says that this node, which is not the first one, has taken over what was left on its machine, and waits. Throws
-// base::UsageError if the first node refuses, or does not come. `told_before`: when this one began; a refusal since
-// then is for it, too.
+// Says that this node, which is not the first one, has taken over what was left on its machine, with so many bytes of
+// its journal, and waits. Throws base::UsageError if the first node refuses, or does not come. `told_before`: when this
+// one began; a refusal since then is for it, too.
 ResumedRun return_and_wait(PartsFolder const& parts, std::uint32_t node, std::optional<std::string> const& told_before,
-                           Deadline& deadline);
+                           Deadline& deadline, std::uint64_t journal_bytes = 0);
 // Says that it cannot: the first node refuses then. Returns when that has heard it, or a few seconds later.
 void announce_no_return(PartsFolder const& parts, std::uint32_t node, std::string const& why,
                         Deadline& deadline) noexcept;

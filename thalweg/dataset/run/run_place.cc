@@ -57,7 +57,10 @@ bool RunPlace::is_original(JournalPreamble const& preamble) const {
 bool RunPlace::is_stub(JournalFiles const& journal) const {
     auto const start = journal.start();
     auto const has_no_record = [&] { return !has_record(*journal.main, start->preamble.records); };
-    if (start->kind != JournalKind::journal) return start->kind == JournalKind::stub;
+    if (start->kind != JournalKind::journal) {
+        if (start->kind == JournalKind::stub && node_.node == 0) check_only_begun();
+        return start->kind == JournalKind::stub;
+    }
     // No node appends before all nodes have come. The name alone says it: a power cut may have taken its text.
     if (is_of_many() && parts().has(kBegun)) return false;
     if (is_of_many()) return has_no_record();
@@ -82,15 +85,18 @@ bool RunPlace::is_begun_and_no_more() const {
     }
 }
 
+void RunPlace::check_only_begun() const {
+    if (!exists(data_) || is_begun_and_no_more()) return;
+    base::fail_data({journal() + " cannot be read",
+                     fmt::format("its beginning is not whole, and {} has more than a run begins with: the journal was "
+                                 "cut or damaged, or it belongs to another file",
+                                 data_),
+                     "put back a copy of the journal: without one the rows of that file cannot be found"});
+}
+
 void RunPlace::clear_stub() const {
-    if (exists(data_)) {
-        if (!is_begun_and_no_more()) {
-            base::fail_usage({fmt::format("{} is not the journal of {}", journal(), data_),
-                              "nothing was recorded with it, and the file is not one that was only begun",
-                              "remove the journal if you do not know where it comes from"});
-        }
-        base::remove_file(data_);
-    }
+    check_only_begun();
+    base::remove_file(data_);
     remove_journal();
 }
 

@@ -48,11 +48,11 @@ class RunPlace {
     // The file at `data` is the one that the journal was begun for: not a copy of it. A renamed one is.
     bool is_original(JournalPreamble const& preamble) const;
 
-    // Returns true if the journal was left by a creation that died: nothing was recorded.
+    // Returns true if the journal was left by a creation that died: nothing was recorded. Throws base::DataError if the
+    // journal has no whole beginning, and the data file shows that something was recorded.
     bool is_stub(JournalFiles const& journal) const;
     bool is_stub() const { return is_stub(open_journal(storage::OpenMode::read_only)); }
-    // Removes it, and the data file where that creation had begun one. Throws base::UsageError where it is somebody
-    // else's. The place must be locked.
+    // Removes it, and the data file if that creation had begun one. Throws as `is_stub`. The place must be locked.
     void clear_stub() const;
 
     // Removes the journal with all its segments, durably: of all nodes.
@@ -61,6 +61,7 @@ class RunPlace {
 
   private:
     bool is_begun_and_no_more() const;
+    void check_only_begun() const;
 
     std::string data_;
     NodeOfRun node_;

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "thalweg/base/units.h"
+#include "thalweg/dataset/complete/snapshot.h"
 #include "thalweg/dataset/read/reader.h"
 #include "thalweg/dataset/read/verify.h"
 #include "thalweg/dataset/run/attach.h"
@@ -370,8 +371,12 @@ TEST_P(BeginningOfARun, IsNotWhatAFileWithPagesIsTakenFor) {
     storage::open_file_storage(journal_path(path), storage::OpenMode::read_write)->resize(100);
     auto const before = bytes_of(path);
     auto const said = message_of([&] { recover(path); });
-    EXPECT_NE(said.find("is not the journal of"), std::string::npos) << said;
+    EXPECT_NE(said.find("its beginning is not whole"), std::string::npos) << said;
     EXPECT_EQ(bytes_of(path), before);
+    // Whatever reads it says the same.
+    EXPECT_NE(message_of([&] { Reader::open(path); }).find("its beginning is not whole"), std::string::npos);
+    auto const out = directory.file(std::string("out-") + GetParam());
+    EXPECT_NE(message_of([&] { snapshot(path, out); }).find("its beginning is not whole"), std::string::npos);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, BeginningOfARun, ::testing::Values("run.h5", "run.root"),
