@@ -153,9 +153,9 @@ struct NodeFacts {
     JournalDamage damage;
 
     FoundPart found() const {
-        auto reason = damage.reason;
-        if (reason.empty() && !missing.empty()) reason = fmt::format("its segment {} is missing", *missing.begin());
-        return {which.node, {damage.end_offset + damage.later_bytes, journal.tally}, std::move(reason)};
+        auto tally = journal.tally;
+        tally.damaged_records = damage.damaged_records;
+        return {which.node, {damage.end_offset + damage.later_bytes, tally}};
     }
 
     // The record that was just being written does not count.

@@ -91,7 +91,6 @@ struct RegionUse {
 struct FoundPart {
     std::uint32_t node = 0;
     FinishedPart part = {};
-    std::string damage = {}; // of its journal; empty if there is none
 };
 
 struct Gathered {

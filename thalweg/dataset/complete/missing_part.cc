@@ -17,7 +17,7 @@ std::string missing_of(std::uint32_t node, std::optional<FinishedPart> const& sa
     if (!found->part.covers(*said))
         return fmt::format("{} has finished {}, and this machine sees {}", name, said->in_words(),
                            found->part.in_words());
-    return found->damage.empty() ? "" : fmt::format("the journal of {} is damaged: {}", name, found->damage);
+    return "";
 }
 
 void note_regions_of_two(Gathered const& gathered, std::vector<std::string>& missing) {

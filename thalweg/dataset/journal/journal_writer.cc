@@ -89,10 +89,7 @@ class JournalWriter::State {
         return bytes;
     }
 
-    JournalTally tally() const {
-        base::Lock const lock(mutex_);
-        return tally_;
-    }
+    JournalTally const& tally() const { return tally_; } // for the thread that appends
 
     // The later segments first: a BARRIER in the main journal says that they are durable.
     void sync() {
@@ -125,7 +122,8 @@ class JournalWriter::State {
     }
 
     // Takes over the segments that an earlier writer left.
-    void take_over(JournalFiles const& files) {
+    void take_over(JournalFiles const& files, JournalDamage const& damage) {
+        tally_.damaged_records = damage.damaged_records;
         names_ = files.segments;
         if (!names_) return;
         for (auto& [number, file] : open_segments(files)) {
@@ -348,6 +346,7 @@ class JournalWriter::State {
             }
             return true;
         });
+        tally_.damaged_records += damage.damaged_records;
         segment.end = damage.end_offset;
         segment.is_dirty = segment.is_new = true; // the dead may not have come to sync it
         later_.emplace(number, std::move(segment));
@@ -394,7 +393,7 @@ JournalWriter JournalWriter::resume(JournalFiles const& files, JournalLimits con
     auto const damage = walk_records(*files.main, begin, [](WalkedRecord const&) { return true; });
     files.main->resize(damage.end_offset); // nothing behind it may ever be taken for a record
     JournalWriter journal(std::make_unique<State>(files, limits, *start, damage.end_offset));
-    journal.state_->take_over(files);
+    journal.state_->take_over(files, damage);
     return journal;
 }
 

@@ -107,7 +107,7 @@ TEST(MissingPart, ARegionBelongsToOneNode) {
 }
 
 TEST(FinishedPart, IsReadAsItWasSaid) {
-    FinishedPart const part{1234, {5, 6, 7}};
+    FinishedPart const part{1234, {5, 6, 7, 8}};
     EXPECT_EQ(FinishedPart::from(part.text()), part);
     for (auto const* const text : {"", "all of it is in its journal", "{}", R"({"journal_bytes":-1})"})
         EXPECT_EQ(FinishedPart::from(text), std::nullopt);
