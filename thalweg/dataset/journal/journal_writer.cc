@@ -9,6 +9,7 @@
 #include "thalweg/base/units.h"
 #include "thalweg/dataset/journal/journal.h"
 #include "thalweg/dataset/journal/journal_pages.h"
+#include "thalweg/dataset/journal/open_segment.h"
 #include "thalweg/dataset/journal/rows_in_use.h"
 
 namespace thalweg::dataset {
@@ -17,17 +18,6 @@ namespace {
 constexpr std::uint64_t kReserveBytes = 4 * base::kMiB;
 constexpr std::uint64_t kGatheredBytes = base::kMiB;    // of rows, in one record
 constexpr std::uint64_t kAloneBytes = 256 * base::kKiB; // such rows have a record to themselves
-
-// One file of a journal, and where its records end.
-struct Segment {
-    std::shared_ptr<storage::Storage> file;
-    std::uint64_t end = 0;
-    std::uint64_t reserved = 0;   // up to here there is room for its records
-    std::uint64_t rows_bytes = 0; // in records of rows
-    bool is_dirty = false;
-    bool is_new = false;             // its name is not durable yet
-    std::uint64_t emptied_after = 0; // so many barriers: nothing in it is needed any more
-};
 
 // Returns what a piece takes of a record, and no more than its bytes: if a record is small, journaling its rows again,
 // among others, takes less.
@@ -89,8 +79,6 @@ class JournalWriter::State {
         return bytes;
     }
 
-    JournalTally const& tally() const { return tally_; } // for the thread that appends
-
     // The later segments first: a BARRIER in the main journal says that they are durable.
     void sync() {
         base::Lock lock(mutex_);
@@ -115,6 +103,7 @@ class JournalWriter::State {
         durable_covered_ = std::max(durable_covered_, covered);
     }
 
+    JournalTally const& tally() const { return tally_; } // for the thread that appends
     void reserve_ahead(std::uint64_t size_bytes) {
         base::Lock const lock(mutex_);
         if (main_.end + size_bytes <= reserved_) return;
@@ -163,7 +152,8 @@ class JournalWriter::State {
 
     bool has_segments() const { return names_ != nullptr; }
 
-    void write(Segment& segment, RecordType type, std::span<std::byte const> payload, std::span<std::byte const> more) {
+    void write(OpenSegment& segment, RecordType type, std::span<std::byte const> payload,
+               std::span<std::byte const> more) {
         auto const payload_bytes = payload.size() + more.size();
         scratch_.assign(record_bytes(payload_bytes), std::byte{0});
         auto* const body = scratch_.data() + sizeof(RecordHead);
@@ -198,20 +188,20 @@ class JournalWriter::State {
     }
 
     // Number and segment that the next rows go into.
-    std::pair<std::uint32_t, Segment*> segment_for(std::uint64_t bytes) {
+    std::pair<std::uint32_t, OpenSegment*> segment_for(std::uint64_t bytes) {
         if (!folder_ || main_.rows_bytes + bytes <= limits_.main_rows_bytes) return {0, &main_};
         if (current_ != 0 && has_room(later_.at(current_), bytes)) return {current_, &later_.at(current_)};
         if (!add_segment(bytes)) return {0, &main_}; // in which room is reserved
         return {current_, &later_.at(current_)};
     }
 
-    bool has_room(Segment const& segment, std::uint64_t bytes) const {
+    bool has_room(OpenSegment const& segment, std::uint64_t bytes) const {
         return segment.end < limits_.segment_bytes && segment.end + record_bytes(bytes) <= segment.reserved;
     }
 
     bool add_segment(std::uint64_t bytes) {
         auto const number = next_number_++;
-        Segment segment;
+        OpenSegment segment;
         try {
             segment.file = folder_->create(number);
             segment.reserved = std::max(limits_.segment_bytes, kHeadOffset) + record_bytes(bytes);
@@ -233,7 +223,7 @@ class JournalWriter::State {
     }
 
     // Gives back what was reserved and not used.
-    static void end_segment(Segment& segment) { segment.file->resize(segment.end); }
+    static void end_segment(OpenSegment& segment) { segment.file->resize(segment.end); }
 
     void note_finish(std::span<std::byte const> payload) {
         FinishRecord finish;
@@ -303,7 +293,7 @@ class JournalWriter::State {
     }
 
     // It is removed once the BARRIER that is about to be written is durable: then all know that it is not missing.
-    void give_up(std::uint32_t number, Segment& segment) {
+    void give_up(std::uint32_t number, OpenSegment& segment) {
         note_segment(number, true);
         in_use_.forget_segment(number);
         segment.emptied_after = barriers_ + 1;
@@ -336,7 +326,7 @@ class JournalWriter::State {
     }
 
     void take_over(std::uint32_t number, std::shared_ptr<storage::Storage> const& file, JournalStart const& start) {
-        Segment segment;
+        OpenSegment segment;
         segment.file = file;
         auto const damage = walk_records(*file, start.preamble.records, [&](WalkedRecord const& record) {
             auto const packed = unpack_rows(record.payload);
@@ -357,8 +347,8 @@ class JournalWriter::State {
     std::shared_ptr<SegmentFolder> names_;  // the same, always
     JournalLimits limits_;
     JournalStart start_;
-    Segment main_;
-    std::map<std::uint32_t, Segment> later_;
+    OpenSegment main_;
+    std::map<std::uint32_t, OpenSegment> later_;
     std::uint32_t current_ = 0;
     std::uint32_t next_number_ = 1;
     RowsInUse in_use_;
