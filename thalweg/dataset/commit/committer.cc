@@ -339,8 +339,7 @@ JournalWriter Committer::finish() {
     producers_.admit(journal_);
     drain();
     for (auto const& producer : producers_.all()) {
-        if (!run_.ledger->is_shared() || is_dead(*producer))
-            settle(*producer, !producers_.is_finished(*producer));
+        if (!run_.ledger->is_shared() || is_dead(*producer)) settle(*producer, !producers_.is_finished(*producer));
     }
     // In an abandoned run the memory of these stays, for what they may still publish.
     for (auto const& producer : producers_.all()) {

@@ -53,7 +53,7 @@ class NodeRun {
     std::shared_ptr<FileWatch const> watch_;
     bool whole_file_checksum_;
     std::unique_ptr<NodeEnding> ending_; // once its part is finished
-    std::uint64_t give_up_ns_ = 0; // so long it waits until all parts are seen as a whole
+    std::uint64_t give_up_ns_ = 0;       // so long it waits until all parts are seen as a whole
     bool has_completed_ = false;
 };
 
