@@ -12,6 +12,7 @@
 #include "thalweg/dataset/begin/begun_run.h"
 #include "thalweg/dataset/complete/complete.h"
 #include "thalweg/dataset/nodes/node_ending.h"
+#include "thalweg/dataset/run/run_place.h"
 
 namespace thalweg::dataset {
 
