@@ -12,7 +12,6 @@
 #include "thalweg/dataset/writer.h"
 #include "thalweg/record/recorded.h"
 #include "thalweg/record/worker.h"
-#include "thalweg/storage/probe.h"
 
 namespace thalweg::bind {
 namespace {
@@ -56,8 +55,6 @@ void bind_machine(nb::module_& module) {
     module.def("monotonic_ns", &base::monotonic_ns);
     module.def("utc_now", &base::utc_now);
     module.def("host_name", &base::host_name);
-    module.def(
-        "free_bytes", [](std::string const& path) { return storage::space_of(path).free_bytes; }, nb::arg("path"));
 }
 
 } // namespace
