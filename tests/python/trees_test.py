@@ -84,6 +84,9 @@ def test_strings_without_a_byte_and_long_ones() -> None:
     entries[2] = entries[6] = b""
     offsets = np.cumsum([0, *map(len, entries)])
     assert strings_in(offsets, np.frombuffer(b"".join(entries), np.uint8)).decoded().tolist() == texts
+    several = np.frombuffer(b"\x03abc\x02de", np.uint8)
+    with pytest.raises(ValueError, match="several strings"):
+        strings_in(np.array([0, len(several)]), several)
     assert strings_in(np.array([0]), np.empty(0, np.uint8)).decoded().tolist() == []
     assert strings_in(np.array([0, 0]), np.empty(0, np.uint8)).decoded().tolist() == [""]
 

@@ -86,6 +86,11 @@ def strings_in(offsets: Any, content: Any) -> Text:
     begins, ends = offsets[:-1], offsets[1:]
     sizes = np.append(content, np.uint8(0))  # one more byte, since the last entry may be empty
     heads = np.where(ends == begins, 0, np.where(sizes[begins] == 255, 5, 1))
+    told = np.where(heads == 1, sizes[begins], 0).astype(np.int64)
+    for entry in np.flatnonzero(heads == 5):
+        told[entry] = int.from_bytes(sizes[begins[entry] + 1 : begins[entry] + 5].tobytes(), "big")
+    if not np.array_equal(told, ends - begins - heads):
+        raise ValueError("an entry holds several strings")
     inside = np.zeros(len(content) + 1, np.int64)
     np.add.at(inside, begins + heads, 1)
     np.add.at(inside, ends, -1)

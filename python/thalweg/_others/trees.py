@@ -302,17 +302,21 @@ def _found_type(branch: Any) -> Type:
     if what.startswith("AsObjects(") and "Model_" in what:
         # uproot interprets their bytes by the file's description of the class. A wrong one may take all memory.
         raise NoTypeError(f"it holds objects streamed by ROOT, {what}")
-    if getattr(getattr(interpretation, "content", None), "to_dims", ()):
-        # uproot (up to 5.7) takes the numbers for the arrays, and returns what lies behind them in memory, too.
-        raise NoTypeError(f"uproot reads lists of arrays of Float16_t and Double32_t wrongly, {what}")
     try:
         type_ = type_of_form(interpretation.awkward_form(branch.file))
+        if getattr(getattr(interpretation, "content", None), "to_dims", ()):
+            # uproot (up to 5.7) takes the numbers for the arrays, and returns what lies behind them in memory, too.
+            raise NoTypeError(f"uproot reads lists of arrays of Float16_t and Double32_t wrongly, {what}")
         if not _is_plain(interpretation):
-            _read(branch, type_, 0, 1)  # only a read shows whether uproot can read it
+            tried = (
+                1000 if type(interpretation).__name__ == "AsStrings" else 1
+            )  # a later entry may hold several strings
+            _read(branch, type_, 0, min(tried, branch.num_entries))  # only a read shows whether uproot can read it
     except NoTypeError:
         raise
     except Exception as error:
-        raise NoTypeError(f"uproot cannot read it, as {what}: {type(error).__name__}") from error
+        why = str(error) if str(error) == "an entry holds several strings" else type(error).__name__
+        raise NoTypeError(f"uproot cannot read it, as {what}: {why}") from error
     return type_
 
 
