@@ -1,0 +1,142 @@
+"""The judges that are not ours, in short: always the same seeds. `make judges SECONDS=600` plays others.
+
+Each control is a writer that breaks its promise, and must be found.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import campaign
+import controls
+import expected
+import mounted
+import numpy as np
+import pytest
+from judge import wrong_rows
+from promises import Promise, Said
+from recordings import Choices
+
+Play = Callable[..., tuple[int, str]]
+needs_judges = pytest.mark.skipif(
+    bool(mounted.why_not(campaign.PROGRAMS)), reason=f"left out: {mounted.why_not(campaign.PROGRAMS)}"
+)
+
+
+@pytest.fixture
+def play(repository: Path) -> Play:
+    def run(program: str, *words: object) -> tuple[int, str]:
+        command = [sys.executable, repository / "tests/judges" / program, *map(str, words)]
+        environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=False, cwd=repository, env=environment, timeout=550
+        )
+        return done.returncode, done.stdout + done.stderr
+
+    return run
+
+
+def count(said: str, what: str) -> int:
+    found = re.search(rf"([\d,]+) {what}$", said, re.MULTILINE)
+    return int(found[1].replace(",", "")) if found else 0
+
+
+@needs_judges
+def test_power_cuts_break_no_promise(play: Play) -> None:
+    code, said = play("campaign.py", "--judge", "cuts", "--seed", 0, "--rounds", 6, "--cuts", 40)
+    assert code == 0, said
+    assert count(said, "cuts") > 200
+    for file_system in ("ext4", "xfs", "btrfs"):
+        assert count(said, f"cuts: {file_system}") >= 60
+
+
+@needs_judges
+def test_a_call_that_fails_costs_nothing_that_is_not_said(play: Play) -> None:
+    code, said = play("campaign.py", "--judge", "calls", "--seed", 0, "--rounds", 11)
+    assert code == 0, said
+    assert count(said, "calls that failed") + count(said, "calls that were not reached") > 150
+
+
+@needs_judges
+def test_a_device_that_fails_costs_nothing_that_was_promised(play: Play) -> None:
+    code, said = play("campaign.py", "--judge", "devices", "--seed", 0, "--rounds", 4)
+    assert code == 0, said
+
+
+@needs_judges
+def test_caches_of_the_folder_cost_no_row_of_a_node(play: Play) -> None:
+    code, said = play("campaign.py", "--judge", "caches", "--seed", 0, "--rounds", 10)
+    assert code == 0, said
+
+
+@needs_judges
+@pytest.mark.parametrize("control", controls.CONTROLS)
+def test_a_writer_that_breaks_its_promise_is_found(play: Play, control: str) -> None:
+    if control == "eatmydata" and controls.why_not_eatmydata():
+        pytest.skip(controls.why_not_eatmydata())
+    code, said = play("cuts.py", "--subject", control, "--cuts", 20)
+    assert code == 1, said
+    assert re.search(r"^\d+:\w+: (?!the judge failed)", said, re.MULTILINE), said
+
+
+def test_what_cannot_be_mounted_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(mounted, "FUSE", Path("/nowhere/fuse"))
+    assert mounted.why_not() == "/nowhere/fuse cannot be opened"
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert "root" in mounted.why_not()
+
+
+CHOICES = Choices("records")
+
+
+def found(producer: int, *rows: int) -> expected.Found:
+    numbers, producers = np.array(rows, np.uint64), np.full(len(rows), producer, np.uint64)
+    return expected.Found(producers, numbers, *expected.values(producers, numbers))
+
+
+def test_the_judge_finds_rows_that_are_missing_doubled_or_invented() -> None:
+    promise = Promise(rows={1: 3}, tried={1: 5})
+    assert wrong_rows(found(1, 0, 1, 2, 3), promise, CHOICES) == []
+    assert "3 were promised" in wrong_rows(found(1, 0, 1), promise, CHOICES)[0]
+    assert "no prefix" in wrong_rows(found(1, 0, 1, 2, 2), promise, CHOICES)[0]
+    assert "5 were given" in wrong_rows(found(1, *range(6)), promise, CHOICES)[0]
+    assert wrong_rows(found(1, 0, 1, 2, 4), promise, CHOICES, may_have_gaps=True) == []
+    assert "3 were promised" in wrong_rows(found(1, 0, 1, 4), promise, CHOICES, may_have_gaps=True)[0]
+
+
+def test_the_judge_finds_values_that_are_wrong() -> None:
+    wrong = found(1, 0, 1, 2)
+    assert wrong.w is not None
+    wrong.x[1] += 1
+    wrong.w[2, 5] ^= 1
+    assert wrong.wrong_values() == ["x is wrong in 1 of 3 rows", "w is wrong in 1 of 3 rows"]
+
+
+def test_the_judge_finds_units_that_are_missing_or_there_in_part() -> None:
+    units = Choices("units")
+    promise = Promise(units={7}, tried_units={7, 8}, dropped_units={8})
+    assert wrong_rows(found(7, *range(expected.rows_of_unit(7))), promise, units) == []
+    assert "in part" in wrong_rows(found(7, 0, 1), promise, units)[0]
+    assert "dropped" in " ".join(wrong_rows(found(8, *range(expected.rows_of_unit(8))), promise, units))
+
+
+def test_a_promise_holds_from_the_length_that_the_log_had(tmp_path: Path) -> None:
+    said = tmp_path / "said"
+    said.write_text(
+        "\n".join(
+            [
+                '{"what": "created", "node": 1, "log": 10}',
+                '{"what": "trying", "node": 1, "producer": 4, "rows": 2}',
+                '{"what": "appended", "node": 1, "producer": 4, "rows": 2, "at": 1.0}',
+                '{"what": "durable", "node": 1, "log": 30, "rows_at": 1.5, "units_at": 1.5}',
+                '{"what": "appended", "node": 1, "producer": 4, "rows": 3, "at": 1.6}',
+                '{"what": "closed", "node": 1, "log": 50}',
+            ]
+        )
+    )
+    assert [Said(said).at(length).is_created for length in (9, 10)] == [False, True]
+    assert [Said(said).at(length).rows for length in (29, 30, 50)] == [{}, {4: 2}, {4: 3}]
