@@ -12,6 +12,7 @@
 
 #include "thalweg/base/error.h"
 #include "thalweg/base/file_descriptor.h"
+#include "thalweg/base/huge_pages.h"
 #include "thalweg/base/stand_in.h"
 #include "thalweg/base/units.h"
 
@@ -25,6 +26,16 @@ std::byte* map(std::size_t size_bytes, int flags, int fd, std::string const& wha
     void* const address = ::mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE, flags, fd, 0);
     if (address == MAP_FAILED) fail_system({"cannot map " + what}, errno);
     return static_cast<std::byte*>(address);
+}
+
+// Maps what the alignment may take in addition, and returns it to the system in front of the buffer and behind it.
+std::byte* map_aligned(std::size_t size_bytes) {
+    auto* const first = map(size_bytes + kHugePageBytes, MAP_PRIVATE | MAP_ANONYMOUS, -1, "a buffer");
+    auto const address = reinterpret_cast<std::uintptr_t>(first);
+    auto const in_front = round_up(address, kHugePageBytes) - address;
+    if (in_front > 0) ::munmap(first, in_front);
+    ::munmap(first + in_front + size_bytes, kHugePageBytes - in_front);
+    return first + in_front;
 }
 
 std::string folder_of(std::string const& name) {
@@ -59,8 +70,15 @@ std::string name_in_folder(std::string const& folder, std::string const& name) {
     return folder.empty() ? name : folder + '/' + name;
 }
 
-AlignedBuffer::AlignedBuffer(std::size_t size_bytes) : size_bytes_(round_up(size_bytes, kBlockBytes)) {
-    if (size_bytes_ > 0) data_ = map(size_bytes_, MAP_PRIVATE | MAP_ANONYMOUS, -1, "a buffer");
+AlignedBuffer::AlignedBuffer(std::size_t size_bytes, PageSize page_size)
+    : size_bytes_(round_up(size_bytes, kBlockBytes)) {
+    if (size_bytes_ == 0) return;
+    if (page_size == PageSize::ordinary) {
+        data_ = map(size_bytes_, MAP_PRIVATE | MAP_ANONYMOUS, -1, "a buffer");
+        return;
+    }
+    data_ = map_aligned(size_bytes_);
+    advise_huge_pages(bytes());
 }
 
 AlignedBuffer::AlignedBuffer(AlignedBuffer&& other) noexcept

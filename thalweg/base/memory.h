@@ -9,11 +9,16 @@
 
 namespace thalweg::base {
 
+enum class PageSize {
+    ordinary,
+    huge, // 2 MiB, if the system has them; the buffer is aligned to them
+};
+
 // Zeroed anonymous memory, page-aligned (so fit for O_DIRECT).
 class AlignedBuffer {
   public:
     AlignedBuffer() = default;
-    explicit AlignedBuffer(std::size_t size_bytes);
+    explicit AlignedBuffer(std::size_t size_bytes, PageSize page_size = PageSize::ordinary);
     AlignedBuffer(AlignedBuffer&& other) noexcept;
     AlignedBuffer& operator=(AlignedBuffer&& other) noexcept;
     ~AlignedBuffer();

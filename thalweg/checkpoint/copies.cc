@@ -1,7 +1,6 @@
 #include "thalweg/checkpoint/copies.h"
 
 #include <algorithm>
-#include <sys/mman.h>
 
 #include "thalweg/base/assert.h"
 #include "thalweg/base/checksum.h"
@@ -89,9 +88,7 @@ void copy_parts(std::vector<ArrayPlan> const& plans, std::vector<OwnPart>& parts
     for (auto& own : parts) bytes += Copier(plans[own.array], own).bytes();
     if (memory.size() < bytes) {
         memory = {}; // never both
-        memory = base::AlignedBuffer(bytes);
-        // Advice: fewer pages to be found when it is written and, the first time, to be zeroed.
-        ::madvise(memory.data(), memory.size(), MADV_HUGEPAGE);
+        memory = base::AlignedBuffer(bytes, base::PageSize::huge);
     }
     auto* at = memory.data();
     for (auto& own : parts) {

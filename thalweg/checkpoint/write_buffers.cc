@@ -1,7 +1,6 @@
 #include "thalweg/checkpoint/write_buffers.h"
 
 #include <array>
-#include <sys/mman.h>
 
 #include "thalweg/base/assert.h"
 #include "thalweg/base/units.h"
@@ -28,9 +27,7 @@ void WriteBuffers::wait_for_slot() {
 std::byte* WriteBuffers::buffer() {
     wait_for_slot();
     if (buffers_.size() == 0) {
-        buffers_ = base::AlignedBuffer(places_.size() * kBufferBytes);
-        // Advice: the device is told of a few large pieces instead of many small ones.
-        ::madvise(buffers_.data(), buffers_.size(), MADV_HUGEPAGE);
+        buffers_ = base::AlignedBuffer(places_.size() * kBufferBytes, base::PageSize::huge);
     }
     return buffers_.data() + free_.back() * kBufferBytes;
 }

@@ -9,6 +9,7 @@
 
 #include "thalweg/base/assert.h"
 #include "thalweg/base/checksum.h"
+#include "thalweg/base/huge_pages.h"
 #include "thalweg/base/units.h"
 
 namespace thalweg::dataset {
@@ -23,7 +24,7 @@ void set_checksums(PageRecord& record, std::span<std::byte const> stored, std::u
 
 ExtentWriter::ExtentWriter(OpenRun& run, std::size_t limit_bytes, std::function<void()> const& while_waiting)
     : run_(run), while_waiting_(while_waiting), rules_(run.format->extent_rules()), limit_bytes_(limit_bytes),
-      queue_(run.file->write_queue(run.options.queue_depth)) {}
+      queue_(run.file->write_queue(run.options.queue_depth)), in_huge_pages_(limit_bytes >= base::kHugePageBytes) {}
 
 ExtentWriter::~ExtentWriter() {
     // Buffers must outlive the writes that refer to them, also on the way out of an error.
@@ -49,7 +50,7 @@ std::span<std::byte> ExtentWriter::room_for(std::size_t size_bytes) {
         gathering_->filled_bytes = rules_.head_bytes;
         auto const wanted =
             std::max<std::size_t>(limit_bytes_ + base::kMiB, rules_.head_bytes + with_checksum(size_bytes));
-        if (gathering_->buffer.size() < wanted) gathering_->buffer = base::AlignedBuffer(wanted);
+        if (gathering_->buffer.size() < wanted) gathering_->buffer = base::AlignedBuffer(wanted, base::PageSize::huge);
     }
     return gathering_->buffer.bytes().subspan(gathering_->filled_bytes);
 }
@@ -139,6 +140,10 @@ bool ExtentWriter::flush() {
         return true;
     }
     auto const padded = gathering_->buffer.bytes().first(base::round_up(gathering_->filled_bytes, base::kBlockBytes));
+    if (!asked_for_huge_pages_ && padded.size() >= base::kHugePageBytes) {
+        asked_for_huge_pages_ = true;
+        in_huge_pages_ = base::is_in_huge_pages(padded);
+    }
     // Else it ends with the bytes of pages that were before in this buffer, or that were equal to others.
     std::ranges::fill(padded.subspan(gathering_->filled_bytes), std::byte{0});
     auto const offset = run_.ledger->claim(padded.size(), while_waiting_);

@@ -37,6 +37,9 @@ class ExtentWriter {
     // What was gathered has the size of an extent.
     bool is_full() const { return gathering_ != nullptr && gathering_->filled_bytes >= limit_bytes_; }
 
+    // Whether extents lie in huge pages. A write of a copy there is faster than one of a page that lies in ordinary
+    // pages. As long as no extent was full, this is not known yet, and the answer is true.
+    bool writes_copies() const { return in_huge_pages_; }
     // The page as it lies in memory that stays as it is until the page is written, and is ours up to the next block.
     // Returns false, and has done nothing, if the disk has no room at present.
     bool write_in_place(PageRecord record, std::span<std::byte const> page);
@@ -75,6 +78,8 @@ class ExtentWriter {
     std::vector<Extent*> free_;
     Extent* gathering_ = nullptr;
     std::size_t in_flight_ = 0;
+    bool in_huge_pages_;
+    bool asked_for_huge_pages_ = false;
     std::uint64_t extents_begun_ = 0;
     EqualPages equal_pages_;
     std::unordered_map<std::uint64_t, std::uint64_t> offsets_; // in the file, of extents with pages of the cluster

@@ -12,7 +12,8 @@
 namespace thalweg::dataset {
 namespace {
 
-// From this size on a raw page goes to the disk straight from staging; smaller ones are gathered first.
+// From this size on a raw page goes to the disk straight from staging, unless a copy in huge pages is faster; smaller
+// ones are gathered first.
 constexpr std::size_t kDirectBytes = 256 * base::kKiB;
 
 constexpr std::uint64_t kExtentsInMemory = 8; // raw pages of so many have room in shared blocks
@@ -88,7 +89,9 @@ bool Lane::encode_next() {
     auto const page = waiting_.front();
     auto const raw = raw_of(page);
     auto record = record_of(page);
-    if (encoder_.is_raw(page.column) && raw.size() >= kDirectBytes && !extents_have_heads_ && !memory_.is_shared()) {
+    bool const in_place =
+        encoder_.is_raw(page.column) && raw.size() >= kDirectBytes && !extents_have_heads_ && !memory_.is_shared();
+    if (in_place && !writer_.writes_copies()) {
         record.stored_bytes = raw.size();
         // It begins a block, so the padding behind it is memory of ours.
         if (!writer_.write_in_place(record, raw)) return false;

@@ -7,18 +7,17 @@
 #include <utility>
 
 #include "thalweg/base/assert.h"
+#include "thalweg/base/huge_pages.h"
 #include "thalweg/base/units.h"
 
 namespace thalweg::readout {
 namespace {
 
 constexpr std::size_t kStretches = 256; // how many are remembered; older ones hold nothing that is kept
-constexpr std::uint64_t kHugePageBytes = 2 << 20;
 
 // Touches all memory now. Otherwise page faults would happen while events are built, and small pages would cause
 // translation misses.
 void make_present(base::AlignedBuffer& memory) {
-    ::madvise(memory.data(), memory.size(), MADV_HUGEPAGE);
     if (::madvise(memory.data(), memory.size(), MADV_POPULATE_WRITE) == 0) return;
     for (std::size_t offset = 0; offset < memory.size(); offset += base::kBlockBytes)
         memory.data()[offset] = std::byte{};
@@ -30,7 +29,7 @@ EventRing::EventRing(std::uint64_t slots, std::uint32_t fragment_bytes)
     : mask_(slots - 1), fragment_bytes_(fragment_bytes),
       stride_bytes_(base::round_up(fragment_bytes + kOverhangBytes, 64)), has_fragment_((slots + 63) / 64) {
     THALWEG_ASSERT(std::has_single_bit(slots), "the number of slots is a power of two");
-    memory_ = base::AlignedBuffer(base::round_up(slots * stride_bytes_, kHugePageBytes));
+    memory_ = base::AlignedBuffer(base::round_up(slots * stride_bytes_, base::kHugePageBytes), base::PageSize::huge);
     make_present(memory_);
 }
 

@@ -1,0 +1,48 @@
+#include "thalweg/base/huge_pages.h"
+
+#include <cstdint>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <sys/mman.h>
+
+#include "thalweg/base/stand_in.h"
+
+namespace thalweg::base {
+namespace {
+
+// The first line of a mapping is "7f0000000000-7f0000200000 rw-p ...".
+bool begins_mapping_of(std::string const& line, std::uint64_t address) {
+    std::istringstream text(line);
+    std::uint64_t first = 0, end = 0;
+    char dash = 0;
+    return text >> std::hex >> first >> dash >> end && dash == '-' && first <= address && address < end;
+}
+
+// The other lines are "Rss:    2048 kB".
+bool is_kib(std::string const& line, std::string const& name, std::uint64_t& kib) {
+    std::istringstream text(line);
+    std::string word;
+    return text >> word && word == name && text >> kib;
+}
+
+} // namespace
+
+void advise_huge_pages(std::span<std::byte> memory) {
+    if (!memory.empty()) ::madvise(memory.data(), memory.size(), MADV_HUGEPAGE);
+}
+
+bool is_in_huge_pages(std::span<std::byte const> memory) {
+    if (stand_in != nullptr) return false; // what a seed plays must not depend on this machine
+    std::ifstream maps("/proc/self/smaps");
+    auto const address = reinterpret_cast<std::uint64_t>(memory.data());
+    std::uint64_t touched_kib = 0, huge_kib = 0;
+    for (std::string line; std::getline(maps, line);) {
+        if (!begins_mapping_of(line, address)) continue;
+        while (std::getline(maps, line))
+            if (!is_kib(line, "Rss:", touched_kib) && is_kib(line, "AnonHugePages:", huge_kib)) break;
+    }
+    return huge_kib > 0 && 2 * huge_kib >= touched_kib;
+}
+
+} // namespace thalweg::base

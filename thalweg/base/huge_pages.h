@@ -1,0 +1,22 @@
+// Pages of 2 MiB. A device and a processor look up fewer of them than of 4 KiB: direct writes from such memory are 1.4
+// to 1.9 times as fast (studies/record). The system gives them to private memory that asks for them, unless
+// /sys/kernel/mm/transparent_hugepage/enabled is "never" or memory is fragmented.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "thalweg/base/units.h"
+
+namespace thalweg::base {
+
+constexpr std::size_t kHugePageBytes = 2 * kMiB;
+
+// Asks for huge pages for what is touched later. This is advice, and never an error.
+void advise_huge_pages(std::span<std::byte> memory);
+
+// Returns whether most of what was touched of this memory lies in huge pages, as /proc/self/smaps says. Memory of which
+// it says nothing counts as not. Takes a millisecond in a large process.
+bool is_in_huge_pages(std::span<std::byte const> memory);
+
+} // namespace thalweg::base
