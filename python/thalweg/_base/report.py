@@ -19,7 +19,8 @@ class Report:
         The value of a field is the given one, or the attribute of that name of the first source that has it. Lists
         become tuples, and reports inside it are made in the same way. A field without a value keeps its default."""
         values = dict(given)
-        inner = _reports_in(cls)
+        kind: type = cls
+        inner = _reports_in(kind)
         for name in [each.name for each in fields(cls) if each.name not in given]:
             source = next((each for each in sources if hasattr(each, name)), None)
             if source is not None:

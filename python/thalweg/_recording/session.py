@@ -234,9 +234,9 @@ class RecordingSession:
     def _take_snapshot(self, state: str, now_ns: int) -> None:
         file, ask = self._files.current, self._problems.answer
         file_problem = ask(file.writer.file_problem, f"the place of {file.path}", "")
-        for part in (self._progress, self._control, *([self._metrics] if self._metrics else [])):
-            if part.problem:
-                self._problems.note(part.problem)
+        served = self._metrics.problem if self._metrics else ""
+        for problem in filter(None, (self._progress.problem, self._control.problem, served)):
+            self._problems.note(problem)
         snapshot = RecordingSnapshot(
             elapsed_s=max(0, now_ns - self._start_ns) * 1e-9,
             state=state,

@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 
 from thalweg._base import errors
 from thalweg._base.errors import Error, UsageError, text_of
-from thalweg._base.paths import Path
 from thalweg._base.ranks import Ranks
 
 Given = TypeVar("Given")
@@ -25,7 +24,7 @@ def agreed(ranks: Ranks, path: Any, refuse: Refuse, convert: Callable[[], Given]
         raise AssertionError("all ranks have raised") from error
 
 
-def path_text(path: Path) -> str:
+def path_text(path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> str:
     """Returns a path as the text that the core takes. Raises UsageError if it is none."""
     text = os.fspath(path)
     try:
