@@ -126,7 +126,7 @@ def test_somebody_else_may_fill_the_disk(place: Place, mounts: str, delay_s: flo
 
 
 def test_a_disk_too_small_for_any_run(place: Place) -> None:
-    for size in ("4k", "16k", "64k", "4m"):
+    for size in ("4k", "16k", "64k", "1m"):
         said = place.play(WRITE, 'ls "$place" | sed "s/^/there /"', mounts=tmpfs(size))
         assert said.all("code") == ["1"]
         assert "No space left on device" in said.all("error")[-1]
