@@ -28,7 +28,7 @@ std::string boot_id();
 std::string host_name();
 
 // Returns the number of the pid namespace (/proc/self/ns/pid): in another namespace, the same pid is another process.
-// Returns 0 if it cannot be read.
+// Throws SystemError if it cannot be read.
 std::uint64_t pid_namespace();
 
 // Differs in a forked child from what it was in the parent; costs one load.

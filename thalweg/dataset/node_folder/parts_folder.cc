@@ -112,11 +112,6 @@ std::vector<std::uint32_t> PartsFolder::nodes_with_journal() const {
     return nodes_of(numbers_of(path_, kNodePrefix, kJournalEnding));
 }
 
-// The name alone says it: the node that makes it has synced its journal before.
-std::vector<std::uint32_t> PartsFolder::finished_nodes() const {
-    return nodes_of(numbers_of(path_, kFinishedPrefix, ""));
-}
-
 std::vector<std::uint32_t> PartsFolder::dead_nodes() const { return nodes_of(numbers_of(path_, kDeadPrefix, "")); }
 
 bool PartsFolder::take_region(std::uint32_t number) const {

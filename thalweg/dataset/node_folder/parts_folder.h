@@ -41,7 +41,6 @@ class PartsFolder {
     // A file whose blocks are kept for the metadata that this node's rows will need.
     std::string room(std::uint32_t node) const;
     std::vector<std::uint32_t> nodes_with_journal() const; // ascending
-    std::vector<std::uint32_t> finished_nodes() const;     // that have announced it, ascending
     std::vector<std::uint32_t> dead_nodes() const;         // that others have taken for dead, ascending
 
     // Keys of work units are taken in a folder of their own, which has to be made.
