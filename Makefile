@@ -14,7 +14,7 @@ export PYTHON
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build docs test test-root test-hdf5-2 demo demo-readout campaign kills foreign judges bench asan tsan fuzz check lint format install wheel clean build-packages test-packages judges-packages bench-packages lint-packages judges-if-root
+.PHONY: help build docs test test-root test-hdf5-2 demo demo-readout campaign kills foreign judges bench asan tsan fuzz check lint format install wheel clean build-packages test-packages judges-packages bench-packages lint-packages root-judges-packages
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,7 +25,7 @@ docs: .venv/docs ## Build the documentation site, build/docs/html, from docs/ an
 	@PATH="$(CURDIR)/$(venv):$$PATH" $(venv)/python -m sphinx -W --keep-going -q -j auto docs build/docs/html
 	@echo "The site: build/docs/html/index.html"
 
-test: test-packages judges-if-root .venv/test build/jsroot/installed build/h5wasm/installed build/jhdf/installed ## Build and run all tests, C++ and Python
+test: test-packages root-judges-packages .venv/test build/jsroot/installed build/h5wasm/installed build/jhdf/installed ## Build and run all tests, C++ and Python
 	@cmake --preset default >/dev/null
 	@cmake --build --preset default
 	@$(venv)/python tools/run_tests.py
@@ -107,7 +107,7 @@ clean: ## Remove everything that was built, and .venv
 	@touch $@
 
 # The judges need root. Without it they are left out, and so is what they need.
-judges-if-root:
+root-judges-packages:
 	@[ "$$(id -u)" -ne 0 ] || tools/system-packages judges
 
 # The package is there already, so this installs only what its extra of that name asks for.
@@ -122,12 +122,12 @@ build/jsroot/installed: tests/jsroot/package.json | test-packages
 	@touch $@
 
 # h5wasm and jsfive read HDF5 in browsers, jhdf in Java. Without npm or Maven they are left out.
-build/h5wasm/installed: tests/judges/readers/node/package.json | test-packages judges-if-root
+build/h5wasm/installed: tests/judges/readers/node/package.json | test-packages root-judges-packages
 	@mkdir -p $(@D) && cp $< $(@D)
 	@npm install --prefix $(@D) --ignore-scripts --no-audit --no-fund --loglevel=error
 	@touch $@
 
-build/jhdf/installed: tests/judges/readers/jhdf/pom.xml | test-packages judges-if-root
+build/jhdf/installed: tests/judges/readers/jhdf/pom.xml | test-packages root-judges-packages
 	@mkdir -p $(@D) && cp $< $(@D)
 	@! command -v mvn >/dev/null || mvn -q -B -f $(@D)/pom.xml dependency:copy-dependencies -DoutputDirectory=lib
 	@touch $@
