@@ -225,7 +225,7 @@ def test_what_cannot_be_compared_needs_trust(inputs: Path, tmp_path: Path) -> No
     stopped(inputs, one, mark)
     with pytest.raises(tw.UsageError, match=r"a\.root cannot be resumed .*lock .*_thread\.lock.*resume='trust'"):
         tw.derive(inputs, [one], workers=1, resume=True).run()
-    with pytest.raises(tw.UsageError, match="resume cannot be 'yes': give True, False or 'trust'"):
+    with pytest.raises(tw.UsageError, match="resume cannot be 'yes': give one of True, False, 'trust'"):
         tw.derive(inputs, [one], resume="yes")  # type: ignore[arg-type]
     report = tw.derive(inputs, [one], workers=1, resume="trust").run()
     assert report.outputs[0].rows == EVENTS
