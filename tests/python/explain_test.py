@@ -56,7 +56,7 @@ def of_ranks(tmp_path: Path, program: Path, count: int, *words: str) -> dict[str
         (("collective", "nonsense", "3"), "inert", "does not know this name"),
         (("collective", "romio_cb_write", "enabel"), "overruled", "automatic is in effect"),
         (("independent", "cb_config_list", "*:1"), "inert", "all 2 writes are independent"),
-        (("collective", "cb_config_list", "*:1"), "inert", "ranks 0, 1 wrote, and the aggregators are 0"),
+        (("collective", "cb_config_list", "*:1"), "inert", "ranks 0, 1 wrote, but the aggregators are 0"),
         (("collective", "romio_cb_write", "enable"), "in effect", "reports it"),
         (("collective", "romio_cb_alltoall", "automatic"), "inert", "romio_cb_pfr"),
     ],
@@ -116,7 +116,7 @@ def test_aggregators_are_ranks_of_those_that_opened_the_file(tmp_path: Path, gat
     judged = {each["name"]: each for each in verdict["settings"] if each["kind"] == "hint"}
     assert judged["cb_config_list"]["state"] == state, judged
     if state == "inert":
-        assert "ranks 1, 2 wrote, and the aggregators are 1:" in judged["cb_config_list"]["why"]
+        assert "ranks 1, 2 wrote, but the aggregators are 1:" in judged["cb_config_list"]["why"]
 
 
 def test_launchers_are_left_out(tmp_path: Path, ranks: Path) -> None:

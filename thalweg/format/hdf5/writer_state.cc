@@ -26,16 +26,29 @@ static_assert(sizeof(Head) == 12);
 constexpr std::uint8_t kOpenForWriting = 1;
 constexpr std::uint8_t kSwmr = 4;
 
-} // namespace
-
-std::optional<std::uint64_t> superblock_offset(storage::Storage const& file) {
-    auto const size = file.size();
+std::optional<std::uint64_t> superblock_within(std::uint64_t size, storage::Storage const& file) {
     for (std::uint64_t at = 0; at + sizeof(Head) <= size; at = std::max(2 * at, kFirstUserBlockBytes)) {
         std::array<unsigned char, kSuperblockSignature.size()> signature;
         file.read(at, std::as_writable_bytes(std::span(signature)));
         if (signature == kSuperblockSignature) return at;
     }
     return std::nullopt;
+}
+
+} // namespace
+
+// A run that is being closed is cut to its end in the middle of this, and has its superblock then.
+std::optional<std::uint64_t> superblock_offset(storage::Storage const& file) {
+    auto size = file.size();
+    while (true) {
+        try {
+            return superblock_within(size, file);
+        } catch (base::SystemError const&) {
+            auto const now = file.size();
+            if (now >= size) throw;
+            size = now;
+        }
+    }
 }
 
 WriterState writer_state(storage::Storage const& file) {
