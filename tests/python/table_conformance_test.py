@@ -4,7 +4,9 @@ A method that is added, and has no case here, fails `test_every_*_has_a_case`.
 """
 
 import io
+import os
 import pickle
+import signal
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -150,6 +152,20 @@ def is_same(rows: tw.Rows, kind: Kind) -> bool:
     return rows["x"].tolist() == kind.x and rows.to_awkward()["v"].to_list() == kind.v
 
 
+def read_in_fork(kind: Kind) -> None:
+    if not kind.table.survives_fork:
+        assert kind.table.stored_in() is None
+        return
+    pid = os.fork()
+    if pid == 0:
+        signal.alarm(60)  # ends a child that waits for a lock of the parent
+        try:
+            os._exit(0 if is_same(kind.table.read(), kind) else 1)
+        finally:
+            os._exit(2)
+    assert os.waitpid(pid, 0)[1] == 0
+
+
 def follow_table(kind: Kind) -> None:
     if kind.is_part:
         refused("cannot be followed", lambda: kind.table.follow(timeout=5))
@@ -239,6 +255,7 @@ TABLE: dict[str, Callable[[Kind], Any]] = {
     "schema": lambda kind: assert_(str(kind.table.schema["x"]) == "int64"),
     "storage": lambda kind: assert_(sum(size for size, _ in kind.table.storage()) > 0),
     "stored_in": stored_in,
+    "survives_fork": read_in_fork,
     "to_numpy": lambda kind: assert_(kind.table.to_numpy()["x"].tolist() == kind.x),
     "to_pandas": lambda kind: assert_(kind.table.to_pandas()["x"].to_list() == kind.x),
 }
