@@ -163,7 +163,8 @@ def test_what_was_removed_is_not_said_to_be_recovered(tmp_path: Path) -> None:
     path.unlink()
     said, _ = process.communicate(timeout=60)
     assert process.returncode == 1, said
-    assert "cannot be recovered" in said
+    assert "was removed while it is being written" in said
+    assert "is not there any more: put both back" in said
     assert "completes it with all published" not in said
 
 
