@@ -107,8 +107,11 @@ def test_what_ranks_save_is_there_and_comes_back(strategy: str, programs: Progra
     np.testing.assert_array_equal(np.concatenate(saved_at(strategy, path)), expected)
     assert programs.told("strategies", strategy, "restore", path, _BYTES)["read_s"] > 0
     damage(tmp_path)
-    failed = programs.run("strategies", strategy, "restore", path, _BYTES)
-    assert failed.returncode != 0
+    for _ in range(5):
+        failed = programs.run("strategies", strategy, "restore", path, _BYTES)
+        assert failed.returncode != 0
+        if failed.stderr:  # MPICH's launcher may end before it has passed on what a rank said that aborts
+            break
     assert "what was read is not what was saved" in failed.stderr
 
 

@@ -31,7 +31,7 @@ CompleteResult Writer::complete() {
     auto result = complete_run(*run_->file, journal_, *run_->format, options);
     if (!need.empty()) result.report.notes.push_back(need);
     if (!ledger.has_room())
-        result.report.notes.push_back("the disk was full when it was closed: it has all rows that were taken");
+        result.report.notes.emplace_back("the disk was full when it was closed: it has all rows that were taken");
     auto const place = place_of_complete();
     ledger.head().state = LedgerState::closed;
     if (watch_) leave(place, result);

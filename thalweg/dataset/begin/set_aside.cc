@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
-#include <ranges>
 #include <unistd.h>
 
 #include "thalweg/base/error.h"
@@ -66,11 +65,11 @@ SetAside::SetAside(std::string const& path) {
 }
 
 void SetAside::restore() noexcept {
-    for (auto const& [from, to] : renamed_ | std::views::reverse) {
+    for (; !renamed_.empty(); renamed_.pop_back()) {
+        auto const& [from, to] = renamed_.back();
         std::error_code error;
         if (!fs::exists(fs::symlink_status(from, error))) fs::rename(to, from, error);
     }
-    renamed_.clear();
     locks_.clear();
 }
 
