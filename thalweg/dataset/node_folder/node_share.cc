@@ -73,7 +73,7 @@ std::string NodeShare::superseded_in_completion() const {
 }
 
 std::string NodeShare::advice(std::string const& path) const {
-    auto const recover = fmt::format("run `thalweg recover {}`", path);
+    auto recover = fmt::format("run `thalweg recover {}`", path);
     try {
         auto const names = parts.names();
         bool const is_over = !names.contains(PartsFolder::journal_name(0));
