@@ -102,7 +102,7 @@ void Worker::append(RecordedStream& stream, source::Batch const& batch) {
     dataset::RowSlices slices{stream.columns, {batch.columns.begin(), batch.columns.end()}};
     std::exception_ptr full; // why it waits
     for (auto rows = batch.rows; rows > 0;) {
-        auto const before = producer.rows();
+        auto const before = producer.rows(); // NOLINT(clang-analyzer-deadcode.DeadStores): read after an error
         try {
             return producer.append(rows, slices.rest);
         } catch (base::Error const& error) {
