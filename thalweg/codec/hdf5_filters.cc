@@ -12,6 +12,8 @@
 namespace thalweg::codec {
 namespace {
 
+// They are used without the name of the enum, as constants are.
+// NOLINTBEGIN(readability-identifier-naming)
 enum FilterId : unsigned {
     kDeflate = 1,
     kShuffle = 2,
@@ -20,6 +22,7 @@ enum FilterId : unsigned {
     kBitshuffle = 32008,
     kZstd = 32015
 };
+// NOLINTEND(readability-identifier-naming)
 
 // The cd_values of bitshuffle: version, element size, elements in a block (0: the default; a compressed page tells its
 // own), compression inside, level.
