@@ -4,15 +4,13 @@ recordings. THALWEG_KILLS_S makes it last so many seconds, with any. And the jud
 
 import dataclasses
 import json
-import os
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from kill_games import LIMIT_S, kills_in, play_game
 from kills.derive import job
 from kills.derive.judge import judge
 from kills.derive.plan import Plan, make_plan
@@ -20,23 +18,12 @@ from kills.judge import WrongError
 
 import thalweg as tw
 
-SECONDS = os.environ.get("THALWEG_KILLS_S", "")
-JOBS = os.environ.get("THALWEG_KILLS_JOBS", "2")
 
-
-@pytest.mark.timeout(float(SECONDS or 0) + 1200)
+@pytest.mark.timeout(LIMIT_S)
 def test_whatever_is_killed_the_outputs_are_the_same(repository: Path, tmp_path: Path) -> None:
-    rounds = ["--seconds", SECONDS] if SECONDS else ["--seed", "1", "--rounds", "8"]
-    command = [sys.executable, "-m", "kills", "--game", "derive", *rounds, "--jobs", JOBS, "--folder", tmp_path]
-    path = os.pathsep.join(str(repository / "tests" / name) for name in ("faults", "python"))
-    environment = {**os.environ, "PYTHONPATH": path, "OPENBLAS_NUM_THREADS": "1"}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-    print(done.stdout)
-    assert done.returncode == 0, done.stdout + done.stderr
-    kills = re.search(r"([\d,]+) kills", done.stdout)
-    assert kills
-    assert int(kills[1].replace(",", "")) > 20
-    kinds = re.findall(r"\d   ([a-z ]+), ([a-z]+)$", done.stdout, re.MULTILINE)
+    printed = play_game("derive", 8, repository, tmp_path)
+    assert kills_in(printed) > 20
+    kinds = re.findall(r"\d   ([a-z ]+), ([a-z]+)$", printed, re.MULTILINE)
     assert {"ranges", "commit", "resume"} <= {moment for _, moment in kinds}
     assert {"worker", "job", "everything"} <= {victim for victim, _ in kinds}
 

@@ -1,39 +1,26 @@
 """The campaign of kills, in short: always the same rounds. THALWEG_KILLS_S makes it last so many seconds, with any.
 
-(THALWEG_KILLS_JOBS says how many rounds are played at a time.) And the judge finds what is wrong with a file. Jobs of
-derivations have derive_kills_test.py.
+And the judge finds what is wrong with a file. Jobs of derivations have derive_kills_test.py.
 """
 
 import dataclasses
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from kill_games import LIMIT_S, kills_in, play_game
 from kills import judge, rows
 from kills.plan import Life, Plan, Strike, Worker, make_plan
 from kills.round import Round
 from kills.values import Column
 
-SECONDS = os.environ.get("THALWEG_KILLS_S", "")
-JOBS = os.environ.get("THALWEG_KILLS_JOBS", "2")
 
-
-@pytest.mark.timeout(float(SECONDS or 0) + 1200)
+@pytest.mark.timeout(LIMIT_S)
 def test_nothing_is_lost(repository: Path, tmp_path: Path) -> None:
-    rounds = ["--seconds", SECONDS] if SECONDS else ["--seed", "1", "--rounds", "24", "--columns", "200"]
-    command = [sys.executable, "-m", "kills", *rounds, "--jobs", JOBS, "--folder", tmp_path]
-    environment = {**os.environ, "PYTHONPATH": str(repository / "tests" / "faults"), "OPENBLAS_NUM_THREADS": "1"}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-    print(done.stdout)
-    assert done.returncode == 0, done.stdout + done.stderr
-    kills = re.search(r"([\d,]+) kills", done.stdout)
-    assert kills
-    assert int(kills[1].replace(",", "")) > 20
-    kinds = re.findall(r"\d   ([a-z ]+)$", done.stdout, re.MULTILINE)
+    printed = play_game("record", 24, repository, tmp_path, "--columns", "200")
+    assert kills_in(printed) > 20
+    kinds = re.findall(r"\d   ([a-z ]+)$", printed, re.MULTILINE)
     assert {"close", "committer", "creation", "everything", "producer", "recover", "resume"} <= set(kinds)
 
 

@@ -13,26 +13,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from kill_games import LIMIT_S, play_game
 from kills.checkpoint.judge import judge
 from kills.checkpoint.plan import Plan, make_plan
 from kills.judge import WrongError
 
 from thalweg.checkpoint import Block, save
 
-SECONDS = os.environ.get("THALWEG_KILLS_S", "")
-JOBS = os.environ.get("THALWEG_KILLS_JOBS", "2")
 
-
-@pytest.mark.timeout(float(SECONDS or 0) + 1200)
+@pytest.mark.timeout(LIMIT_S)
 def test_whatever_is_killed_a_checkpoint_is_whole_and_no_copy_is_lost(repository: Path, tmp_path: Path) -> None:
-    rounds = ["--seconds", SECONDS] if SECONDS else ["--seed", "1", "--rounds", "4"]
-    command = [sys.executable, "-m", "kills", "--game", "checkpoint", *rounds, "--jobs", JOBS, "--folder", tmp_path]
-    path = os.pathsep.join(str(repository / "tests" / name) for name in ("faults", "python"))
-    environment = {**os.environ, "PYTHONPATH": path, "OPENBLAS_NUM_THREADS": "1"}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-    print(done.stdout)
-    assert done.returncode == 0, done.stdout + done.stderr
-    kinds = re.findall(r"\d   ([a-z0-9 ]+), (in|between) a (save|save_async)$", done.stdout, re.MULTILINE)
+    printed = play_game("checkpoint", 4, repository, tmp_path)
+    kinds = re.findall(r"\d   ([a-z0-9 ]+), (in|between) a (save|save_async)$", printed, re.MULTILINE)
     assert {"a rank", "rank 0", "all ranks"} <= {victim for victim, _, _ in kinds}
     assert {"save", "save_async"} <= {how for _, _, how in kinds}
 

@@ -6,7 +6,6 @@
 The file must have all rows, or a node must end with an error, and nothing is lost without a word.
 """
 
-import argparse
 import contextlib
 import json
 import os
@@ -28,7 +27,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "faults")]
 import expected  # noqa: E402
 import mounted  # noqa: E402
 import reading  # noqa: E402
-from result import Result, add, show, work_folder  # noqa: E402
+from result import Result, play_rounds, work_folder  # noqa: E402
 
 LONGEST_S = 120
 NODE_TIMEOUT_S = 20
@@ -201,17 +200,5 @@ def left_behind(folder: Path, path: Path) -> list[str]:
     return [name for name in left if name != beats and not name.startswith(f"{beats}/beats-")]
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description="Records with nodes that see their folder through caches.")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--rounds", type=int, default=10)
-    given = parser.parse_args()
-    mounted.have_own_mounts()
-    total = Result()
-    for seed in range(given.seed, given.seed + given.rounds):
-        add(total, play(seed))
-    return show(total)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(play_rounds("Records with nodes that see their folder through caches.", play))

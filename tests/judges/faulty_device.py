@@ -6,7 +6,6 @@ The device answers with errors, answers late, or is small. A run must end, say w
 promised.
 """
 
-import argparse
 import dataclasses
 import json
 import os
@@ -28,7 +27,7 @@ from cuts import in_child  # noqa: E402
 from judge import judge  # noqa: E402
 from promises import Said  # noqa: E402
 from recordings import Choices, choose, to_json  # noqa: E402
-from result import Result, add, show, work_folder  # noqa: E402
+from result import Result, play_rounds, work_folder  # noqa: E402
 
 PROGRAMS = ("nbdkit", "nbdfuse", "mkfs.ext4", "mkfs.xfs")
 HOWS = ("EIO on write", "EIO on write", "ENOSPC on write", "EIO on read", "delay", "small")
@@ -185,17 +184,5 @@ def play(seed: int) -> Result:
     return Result(round_.counts, [f"seed {seed}, {round_.fault}: {each}\n  to repeat: {again}" for each in wrong])
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description="Records on devices that fail, and judges what is left.")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--rounds", type=int, default=10)
-    given = parser.parse_args()
-    mounted.have_own_mounts()
-    total = Result()
-    for seed in range(given.seed, given.seed + given.rounds):
-        add(total, play(seed))
-    return show(total)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(play_rounds("Records on devices that fail, and judges what is left.", play))

@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 import multiprocessing
-import os
 import shutil
-import signal
-from collections import Counter
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from kills.checkpoint import job
 from kills.checkpoint.judge import judge, leftovers, step_of
 from kills.checkpoint.plan import Life, Plan
+from kills.job_round import JobRound
 from kills.judge import require
-from kills.stage import LIMIT_S, Process, Stage
+from kills.stage import LIMIT_S, Process
 
 
-class Round:
+class Round(JobRound[Plan]):
     def __init__(self, plan: Plan, folder: Path, keep: bool = False) -> None:
-        self.plan, self.folder, self.keep = plan, folder, keep
-        self.counts = Counter[str]()
-        self.stage = Stage(folder / "errors.txt", self._hear)
+        super().__init__(plan, folder, keep)
         self.path = folder / "files" / "psi.h5"
-        self._said: list[list[Any]] = []
         self._saved: list[int] = []  # the steps that should be there, but for those that are no longer kept
         self._copies: dict[str, int] = {}
         self._begun = 0
@@ -36,15 +30,6 @@ class Round:
             self._judge(life.keep)
             self._act(life)
         self._end_well()
-
-    def end(self) -> None:
-        self.stage.end()
-
-    def save_reports(self, path: Path) -> None:
-        path.write_text("\n".join(map(str, self._said)) + "\n")
-
-    def _hear(self, words: list[Any]) -> None:
-        self._said.append(words)
 
     def _steps(self, word: str) -> list[int]:
         return sorted({words[2] for words in self._said if words[0] == word})
@@ -78,18 +63,15 @@ class Round:
             return len(self._steps("saved")) >= strike.saves and is_in == (strike.moment == "in")
 
         def may_not_come() -> bool:
-            return has_come() or any(words[0] == "failed" for words in self._said)
+            return has_come() or self._has_said("failed")
 
         require(self.stage.wait_until(may_not_come, LIMIT_S), f"in {LIMIT_S} s no rank came so far")
-        failures = [words for words in self._said if words[0] == "failed"]
-        require(not failures, f"before anything was killed: {failures}")
+        self._expect_no_failure()
         self.stage.pause(strike.delay_s)
-        victims = ranks if strike.victim == "all ranks" else [ranks[number]]
-        for each in victims:  # all at one moment, before any of them is waited for
-            if not self.stage.has_ended(each):
-                os.kill(each.pid, signal.SIGKILL)
-        self.counts["processes killed"] += self.stage.kill(victims)
-        self.counts[f"kills: {strike.victim}, {strike.moment} a {life.how}"] += 1
+        self._expect_no_failure()
+        killed = self.stage.kill(ranks if strike.victim == "all ranks" else [ranks[number]])
+        self.counts["processes killed"] += killed
+        self.counts[f"kills: {strike.victim}, {strike.moment} a {life.how}"] += killed > 0
 
     def _judge(self, keep: int) -> None:
         there = judge(self.plan, self.path, saved=self._saved, begun=self._begun, copies=self._copies, keep=keep)

@@ -4,29 +4,26 @@ import os
 import random
 import signal
 import time
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from kills import places
 from kills.derive import job
 from kills.derive.judge import judge
 from kills.derive.plan import Plan, Strike
+from kills.job_round import JobRound
 from kills.judge import require
-from kills.stage import LIMIT_S, Process, Say, Stage
+from kills.stage import LIMIT_S, Process, Say
 
 GAVE_UP = "ended before they did anything"  # a job says this if five workers in succession do
 
 
-class Round:
+class Round(JobRound[Plan]):
     def __init__(self, plan: Plan, folder: Path, keep: bool = False) -> None:
-        self.plan, self.folder, self.keep = plan, folder, keep
-        self.counts = Counter[str]()
-        self.stage = Stage(folder / "errors.txt", self._hear)
+        super().__init__(plan, folder, keep)
         self._chance = random.Random(f"{plan.seed}/round")
-        self._said: list[list[Any]] = []
         self._lives = 0
 
     def play(self) -> None:
@@ -52,27 +49,10 @@ class Round:
         ((_, left),) = [words for words in self._said if words[0] == "memory"]
         require(not left, f"memory is left behind: {left}")
 
-    def end(self) -> None:
-        self.stage.end()
-
-    def save_reports(self, path: Path) -> None:
-        path.write_text("\n".join(map(str, self._said)) + "\n")
-
-    def _hear(self, words: list[Any]) -> None:
-        self._said.append(words)
-
-    def _has_said(self, word: str, first: int = 0) -> bool:
-        return any(words[0] == word for words in self._said[first:])
-
     def _do(self, name: str, work: Callable[[Say], None]) -> None:
         self._said.clear()
         self.stage.run(name, work)
         self._expect_no_failure()
-
-    def _expect_no_failure(self) -> None:
-        failures = [": ".join(words[1:]) for words in self._said if words[0] == "failed"]
-        require(not failures, f"{failures}")
-        require(not self.stage.crashed(), f"{self.stage.crashed()}")
 
     def _live(self, run: Callable[[Say], None], strikes: deque[Strike]) -> bool:
         """Runs the job from its start to its death. Returns True if it has finished."""
