@@ -97,8 +97,8 @@ def main() -> int:
     given = parser.parse_args()
     why_not = mounted.why_not(PROGRAMS)
     if why_not:
-        print(f"the judges are left out: {why_not}")
-        return 0
+        print(f"the judges are left out: {why_not}", file=sys.stderr)
+        return 2
     seed = random_seed() if given.seed is None else given.seed
     judges = given.judge or list(JUDGES)
     seconds = given.seconds or (0 if given.rounds else 60)

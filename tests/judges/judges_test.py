@@ -21,15 +21,14 @@ from promises import Promise, Said
 from recordings import Choices
 
 Play = Callable[..., tuple[int, str]]
-needs_judges = pytest.mark.skipif(
-    bool(mounted.why_not(campaign.PROGRAMS)), reason=f"left out: {mounted.why_not(campaign.PROGRAMS)}"
-)
+WHY_NOT = mounted.why_not(campaign.PROGRAMS)
+needs_judges = pytest.mark.skipif(bool(WHY_NOT), reason=f"left out: {WHY_NOT}")
 
 
 @pytest.fixture
 def play(repository: Path) -> Play:
-    def run(program: str, *words: object) -> tuple[int, str]:
-        command = [sys.executable, repository / "tests/judges" / program, *map(str, words)]
+    def run(program: str, *words: object, before: tuple[str, ...] = ()) -> tuple[int, str]:
+        command = [*before, sys.executable, repository / "tests/judges" / program, *map(str, words)]
         environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
         done = subprocess.run(
             command, capture_output=True, text=True, check=False, cwd=repository, env=environment, timeout=550
@@ -64,12 +63,14 @@ def test_a_call_that_fails_costs_nothing_that_is_not_said(play: Play) -> None:
 def test_a_device_that_fails_costs_nothing_that_was_promised(play: Play) -> None:
     code, said = play("campaign.py", "--judge", "devices", "--seed", 0, "--rounds", 4)
     assert code == 0, said
+    assert count(said, "failing devices") == 4
 
 
 @needs_judges
 def test_caches_of_the_folder_cost_no_row_of_a_node(play: Play) -> None:
     code, said = play("campaign.py", "--judge", "caches", "--seed", 0, "--rounds", 10)
     assert code == 0, said
+    assert count(said, "cached folders") == 10
 
 
 @needs_judges
@@ -88,6 +89,13 @@ def test_what_cannot_be_mounted_is_said(monkeypatch: pytest.MonkeyPatch) -> None
     assert mounted.why_not() == "/nowhere/fuse cannot be opened"
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     assert "root" in mounted.why_not()
+
+
+@needs_judges
+def test_a_root_that_may_not_mount_gets_no_answer_that_looks_like_one(play: Play) -> None:
+    code, said = play("campaign.py", "--rounds", 1, before=("setpriv", "--bounding-set", "-sys_admin"))
+    assert code == 2
+    assert re.fullmatch(r"the judges are left out: .*unshare: Operation not permitted\n", said)
 
 
 CHOICES = Choices("records")

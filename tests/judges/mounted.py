@@ -8,6 +8,7 @@ import contextlib
 import errno
 import fcntl
 import os
+import shutil
 import struct
 import subprocess
 import time
@@ -16,6 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from kills.mounts import call, mount_small_memory
+from kills.mounts import why_not as why_no_mounts
 
 LOOP_CONFIGURE, LOOP_CTL_ADD, BLKFLSBUF = 0x4C0A, 0x4C80, 0x1261
 AUTOCLEAR, DIRECT_IO = 4, 16
@@ -34,7 +36,9 @@ def why_not(programs: tuple[str, ...] = ()) -> str:
     for device in (FUSE, LOOP):
         if not os.access(device, os.R_OK | os.W_OK):
             return f"{device} cannot be opened"
-    missing = [program for program in programs if subprocess.call(["which", program], stdout=subprocess.DEVNULL) != 0]
+    if why := why_no_mounts():
+        return why
+    missing = [program for program in programs if shutil.which(program) is None]
     return f"{', '.join(missing)} is not installed (make judges installs it)" if missing else ""
 
 

@@ -82,6 +82,21 @@ def test_jhdf_shows_other_values_of_bitshuffle_in_files_of_h5py_too(tmp_path: Pa
     assert found["/odd"] != right["/odd"]
 
 
+def test_jsfive_reads_contiguous_datasets_and_the_chunks_of_hdf5_1_8(files: dict[str, Path], tmp_path: Path) -> None:
+    """So what it does not read is due to the index of the chunks, and its values are compared rightly."""
+    read, why_not = reader_of("jsfive")
+    if read is None:
+        pytest.skip(why_not)
+    old = tmp_path / "old.h5"
+    with h5py.File(old, "w", libver=("earliest", "v108")) as file:
+        file.create_dataset("x", data=np.arange(1000.0), chunks=(100,), compression="gzip")
+    found = {path: read(path) for path in (files["checkpoint"], old)}
+    assert isinstance(read, Served)
+    read.end()
+    assert found[files["checkpoint"]]["/psi"] == expected(files["checkpoint"])["/psi"]
+    assert found[old] == expected(old)
+
+
 def test_the_copy_in_the_documents_has_the_index_of_hdf5_1_8(
     tmp_path: Path, repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
