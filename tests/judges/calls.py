@@ -281,6 +281,15 @@ def failures_of(ran: Ran) -> list[Failure]:
     ]
 
 
+def left_out(ran: Ran) -> Counter[str]:
+    """Returns how many calls of an undisturbed run were never let fail, by their names."""
+    counts = Counter[str]()
+    for (call, _), count in ran.calls.items():
+        if call not in ERRORS:
+            counts[f"calls left out: {call}"] += count
+    return counts
+
+
 def sample(failures: list[Failure], count: int, any_: random.Random) -> list[Failure]:
     """Returns some of them: each call as often as any other one, although some calls are made hundreds of times."""
     kinds = collections.defaultdict[tuple[str, str], list[Failure]](list)
@@ -306,6 +315,7 @@ def play_in(folder: Path, name: str, seed: int, count: int, end_s: float, only: 
     wrong = [*judge(program, folder, clean), *clean.errors()]
     if wrong:
         return Result(wrong=[f"{name}, undisturbed: {each}" for each in wrong])
+    result.counts += left_out(clean)
     for failure in [only] if only else sample(failures_of(clean), count, random.Random(f"{seed} {name}")):
         if time.monotonic() > end_s:
             break
