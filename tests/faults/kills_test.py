@@ -5,12 +5,14 @@ And the judge finds what is wrong with a file. Jobs of derivations have derive_k
 
 import dataclasses
 import re
+from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from kill_games import LIMIT_S, kills_in, play_game
-from kills import judge, rows
+from kills import campaign, judge, rows
 from kills.plan import Life, Plan, Strike, Worker, make_plan
 from kills.round import Round
 from kills.values import Column
@@ -110,3 +112,28 @@ def test_the_judge_finds_values_that_are_wrong(played: Round) -> None:
         with pytest.raises(judge.WrongError, match=f"t0/{column.name}"):
             judged_again(played)
         played.context.forgive_failures()
+
+
+class Talkative:
+    """A round that finds more than fits into a pipe."""
+
+    def __init__(self, *_: object) -> None:
+        self.counts = Counter({"told": 1})
+
+    def play(self) -> None:
+        raise judge.WrongError("é" * 1_000_000)
+
+    def end(self) -> None: ...
+
+    def save_reports(self, path: Path) -> None: ...
+
+
+@pytest.mark.timeout(60)
+def test_a_round_that_finds_much_does_not_end_the_campaign(tmp_path: Path) -> None:
+    game = campaign.Game("any", lambda seed: SimpleNamespace(seed=seed, place="disk", small_memory=""), Talkative)
+    played = campaign.Campaign(campaign.Options(game, tmp_path, first_seed=1, rounds=2, seconds=0, jobs=1))
+    played.run()
+    assert played.total["told"] == 2
+    assert sorted(played.findings) == [1, 2]
+    assert "WrongError: ééé" in played.findings[1]
+    assert (tmp_path / "seed-1/found.txt").stat().st_size > 1_000_000

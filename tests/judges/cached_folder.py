@@ -27,6 +27,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "faults")]
 import expected  # noqa: E402
 import mounted  # noqa: E402
 import reading  # noqa: E402
+from kills.campaign import shortened  # noqa: E402
 from result import Result, play_rounds, work_folder  # noqa: E402
 
 LONGEST_S = 120
@@ -119,7 +120,7 @@ def start(plan: Plan, view: Path, node: int) -> tuple[int, int]:
     try:
         answer = be_node(plan, view / plan.file, node)
     except BaseException as error:
-        answer = {"error": f"{type(error).__name__}: {error}"}
+        answer = {"error": shortened(f"{type(error).__name__}: {error}")}
     os.write(writing, json.dumps(answer).encode())
     os._exit(0)
 
@@ -177,7 +178,7 @@ def judge(plan: Plan, folder: Path, answers: list[dict[str, Any]]) -> list[str]:
         except tw.Error as error:
             if "complete" not in str(error):
                 return [f"after the error of a node: {error}"]
-    if errors and not path.exists():
+    if len(errors) == len(answers) and not path.exists():
         return []  # it was not begun
     try:
         found = reading.read(path)
@@ -190,12 +191,15 @@ def judge(plan: Plan, folder: Path, answers: list[dict[str, Any]]) -> list[str]:
             wrong.append(f"node {index + 1}: the rows are no prefix")
         if len(there) < plan.rows and "error" not in answer:
             wrong.append(f"node {index + 1} ended well, and {len(there)} of its {plan.rows} rows are there")
-    return wrong + [f"left behind: {name}" for name in left_behind(folder, path)]
+    return wrong + [f"left behind: {name}" for name in left_behind(folder, path, plan.cache)]
 
 
-def left_behind(folder: Path, path: Path) -> list[str]:
-    """A node that does not yet see that the run is complete may give one more sign of life, in a folder of its own."""
+def left_behind(folder: Path, path: Path, cache: Cache) -> list[str]:
+    """Returns what should not be there. With cached names, a node that does not yet see that the run is complete may
+    give one more sign of life, in a folder of its own."""
     left = sorted(str(each.relative_to(folder)) for each in folder.rglob("*") if each != path)
+    if not cache.names_s:
+        return left
     beats = f"{path.name}.parts"
     return [name for name in left if name != beats and not name.startswith(f"{beats}/beats-")]
 

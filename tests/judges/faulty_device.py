@@ -25,7 +25,7 @@ import device  # noqa: E402
 import mounted  # noqa: E402
 from cuts import in_child  # noqa: E402
 from judge import judge  # noqa: E402
-from promises import Said  # noqa: E402
+from promises import Promise, Said  # noqa: E402
 from recordings import Choices, choose, to_json  # noqa: E402
 from result import Result, play_rounds, work_folder  # noqa: E402
 
@@ -163,17 +163,26 @@ class Round:
             return []
         try:
             mounted.mount(name, self.where, self.fault.file_system)
-        except OSError:
-            self.counts["failing devices: the file system was damaged"] += 1
-            return []
+        except OSError as error:
+            return self._wrong_unless_excused("the file system was damaged", promise, error)
         if not (self.where / self.choices.file).exists():
-            self.counts["failing devices: the file system has lost the file"] += 1
             mounted.unmount(self.where)
-            return []
+            return self._wrong_unless_excused("the file system has lost the file", promise)
         verdict = in_child(lambda: judge(self.where, self.choices, promise, self.any, may_resume=False))
         mounted.unmount(self.where, timeout_s=60)
         self.counts[f"failing devices: {'closed' if promise.is_closed else 'the error is said'}"] += 1
         return verdict.wrong
+
+    def _wrong_unless_excused(self, what: str, promise: Promise, error: OSError | None = None) -> list[str]:
+        if is_excused(self.fault, promise):
+            self.counts[f"failing devices: {what}"] += 1
+            return []
+        return [f"{what} ({error or 'it mounts'}), and {sum(promise.rows.values())} rows were promised"]
+
+
+def is_excused(fault: Fault, promise: Promise) -> bool:
+    """Returns whether a file system may lose a file: its writes failed before anything was promised to be durable."""
+    return fault.how.endswith("on write") and not promise.rows and not promise.is_closed
 
 
 def play(seed: int) -> Result:

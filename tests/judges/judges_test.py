@@ -3,6 +3,7 @@
 Each control is a writer that breaks its promise, and must be found.
 """
 
+import errno
 import os
 import re
 import subprocess
@@ -10,13 +11,16 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import cached_folder
 import campaign
 import controls
+import cuts
 import expected
+import faulty_device
 import mounted
 import numpy as np
 import pytest
-from judge import wrong_rows
+from judge import Verdict, wrong_rows
 from promises import Promise, Said
 from recordings import Choices
 
@@ -132,6 +136,41 @@ def test_the_judge_finds_units_that_are_missing_or_there_in_part() -> None:
     assert wrong_rows(found(7, *range(expected.rows_of_unit(7))), promise, units) == []
     assert "in part" in wrong_rows(found(7, 0, 1), promise, units)[0]
     assert "dropped" in " ".join(wrong_rows(found(8, *range(expected.rows_of_unit(8))), promise, units))
+
+
+def test_file_systems_are_excused_for_little() -> None:
+    torn = OSError(errno.EUCLEAN, "damaged")
+    assert cuts.is_excused(torn, "torn", "btrfs")
+    assert not cuts.is_excused(torn, "torn", "ext4")
+    assert not cuts.is_excused(torn, "some", "btrfs")
+    assert not cuts.is_excused(OSError(errno.EBUSY, "busy"), "torn", "btrfs")
+    writes, reads = (faulty_device.Fault(f"EIO on {what}", "5%", 0, 1, "xfs") for what in ("write", "read"))
+    assert faulty_device.is_excused(writes, Promise(is_created=True))
+    assert not faulty_device.is_excused(reads, Promise(is_created=True))
+    assert not faulty_device.is_excused(writes, Promise(rows={0: 3}))
+
+
+def test_a_file_that_is_gone_is_found_if_a_node_has_written_it(tmp_path: Path) -> None:
+    plan, error, rows = cached_folder.choose(0), {"error": "UsageError"}, {"rows": 400, "whole": True}
+    assert cached_folder.judge(plan, tmp_path, [error, error]) == []
+    (wrong,) = cached_folder.judge(plan, tmp_path, [error, rows])
+    assert "does not open" in wrong
+
+
+def test_signs_of_life_are_left_only_if_names_are_cached(tmp_path: Path) -> None:
+    path = tmp_path / "run.h5"
+    beats = tmp_path / "run.h5.parts/beats-0002"
+    beats.parent.mkdir()
+    beats.touch()
+    assert cached_folder.left_behind(tmp_path, path, cached_folder.Cache(10, 10, 1)) == []
+    assert cached_folder.left_behind(tmp_path, path, cached_folder.Cache(10)) == ["run.h5.parts", "run.h5.parts/beats-0002"]
+
+
+def test_a_judge_that_finds_much_is_heard() -> None:
+    verdict = cuts.in_child(lambda: Verdict(3, wrong=["é" * 100_000] * 1000))
+    assert verdict.rows == 3
+    assert [len(each) < 1100 for each in verdict.wrong] == [True] * 9
+    assert verdict.wrong[-1] == "and 992 sentences more"
 
 
 def test_a_promise_holds_from_the_length_that_the_log_had(tmp_path: Path) -> None:

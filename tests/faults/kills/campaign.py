@@ -20,6 +20,7 @@ from typing import Any, Protocol
 from kills.mounts import mount_small_memory, why_not
 
 LONGEST_ROUND_S = 3600
+MOST_LETTERS = 8_000  # of what a round tells: as JSON it must fit into a pipe, which holds 64 KiB
 
 
 class Round(Protocol):
@@ -134,7 +135,9 @@ class Campaign:
                 answer = play(self.options, self.options.game.plan(seed), not self.why_not_mount)
             except BaseException as error:
                 answer = {"counts": {}, "found": "".join(traceback.format_exception(error))}
-            os.write(writing, json.dumps(answer)[:60_000].encode())
+            if "found" in answer:
+                answer["found"] = shortened(str(answer["found"]))
+            os.write(writing, json.dumps(answer).encode())
             os._exit(0)
         os.close(writing)
         return Playing(seed, pid, reading, time.monotonic() + LONGEST_ROUND_S)
@@ -154,6 +157,10 @@ class Campaign:
             self.findings[playing.seed] = answer["found"]
             print(f"seed {playing.seed}: {answer['found']}\n  its files: {answer.get('kept')}", flush=True)
         return True
+
+
+def shortened(text: str, most: int = MOST_LETTERS) -> str:
+    return text if len(text) <= most else f"{text[:most]} ... (of {len(text):,} letters)"
 
 
 def random_seed() -> int:
