@@ -4,6 +4,7 @@ The run is recovered, or resumed with some rows more, and then read by programs 
 """
 
 import contextlib
+import glob
 import random
 import subprocess
 from dataclasses import dataclass, field
@@ -202,8 +203,9 @@ def is_prefix(rows: expected.Numbers | None, length: int | None = None) -> bool:
     return np.array_equal(rows, np.arange(len(rows) if length is None else length, dtype=np.uint64))
 
 
-def expect_nothing_left(path: Path, verdict: Verdict) -> None:
-    left = [each.name for each in path.parent.iterdir() if each.name.startswith(f"{path.name}.")]
+def expect_nothing_left(path: Path, verdict: Verdict, keeps: tuple[str, ...] = ()) -> None:
+    """Looks beside a file, and in the memory of the machine."""
+    left = [each.name for each in path.parent.glob(f"{glob.escape(path.name)}.*") if each.name not in keeps]
     left += [each.name for each in mounted.shared_memory()]
     if left:
         verdict.wrong.append(f"left behind: {left[:3]}")
@@ -242,6 +244,8 @@ def judge_rotation(path: Path, choices: Choices, promise: Promise) -> Verdict:
             *(np.concatenate([getattr(each, name) for each in shown]) for name in ("producer", "row", "x"))
         )
         verdict.wrong += wrong_rows(all_, promise, choices, may_have_gaps=gaps)
+    for file in files:
+        expect_nothing_left(file, verdict)
     return verdict
 
 
@@ -255,12 +259,13 @@ def judge_checkpoint(path: Path, promise: Promise) -> Verdict:
 
     from thalweg.checkpoint import restore
 
+    verdict = Verdict(rows=SHAPE[0])
     if not path.exists():
-        return Verdict(note="no file", wrong=["no checkpoint is there"] if promise.saved >= 0 else [])
+        verdict = Verdict(note="no file", wrong=["no checkpoint is there"] if promise.saved >= 0 else [])
+        return expect_next_save(path, verdict)
     with h5py.File(path) as file:
         step = int(file.attrs["step"])
         shown = {name: file[name][:] for name in ("a", "b")}
-    verdict = Verdict(rows=SHAPE[0])
     for name, block in blocks_of(step).items():
         if not np.array_equal(shown[name], block.array):
             verdict.wrong.append(f"step {step}: values of {name} are wrong")
@@ -274,6 +279,15 @@ def judge_checkpoint(path: Path, promise: Promise) -> Verdict:
         step = int(before.attributes["step"])
         if not np.array_equal(before.read("a"), blocks_of(step)["a"].array):
             verdict.wrong.append(f"the checkpoint before, of step {step}, is wrong")
+    return expect_next_save(path, verdict)
+
+
+def expect_next_save(path: Path, verdict: Verdict) -> Verdict:
+    """Saves once more, which removes what an interrupted save has left."""
+    from thalweg.checkpoint import save
+
+    save(path, blocks_of(0), attributes={"step": 0})
+    expect_nothing_left(path, verdict, keeps=(f"{path.name}.1",))
     return verdict
 
 
@@ -292,4 +306,5 @@ def judge_derivation(path: Path, promise: Promise) -> Verdict:
     verdict.rows, verdict.wrong = len(found.row), found.wrong_values()
     if not np.array_equal(np.sort(found.row), np.arange(0, DERIVED_ROWS, 2, dtype=np.uint64)):
         verdict.wrong.append(f"{len(found.row)} rows are there, {DERIVED_ROWS // 2} were derived")
+    expect_nothing_left(path, verdict)
     return verdict

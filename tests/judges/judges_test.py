@@ -3,8 +3,10 @@
 Each control is a writer that breaks its promise, and must be found.
 """
 
+import dataclasses
 import errno
 import os
+import random
 import re
 import subprocess
 import sys
@@ -17,12 +19,16 @@ import controls
 import cuts
 import expected
 import faulty_device
+import judge
 import mounted
 import numpy as np
 import pytest
 from judge import Verdict, wrong_rows
 from promises import Promise, Said
-from recordings import Choices
+from recordings import DERIVED_RANGE_BYTES, Choices, Recorder, blocks_of, choose, derivation, make_input
+
+import thalweg as tw
+from thalweg.checkpoint import save
 
 Play = Callable[..., tuple[int, str]]
 WHY_NOT = mounted.why_not(campaign.PROGRAMS)
@@ -163,7 +169,10 @@ def test_signs_of_life_are_left_only_if_names_are_cached(tmp_path: Path) -> None
     beats.parent.mkdir()
     beats.touch()
     assert cached_folder.left_behind(tmp_path, path, cached_folder.Cache(10, 10, 1)) == []
-    assert cached_folder.left_behind(tmp_path, path, cached_folder.Cache(10)) == ["run.h5.parts", "run.h5.parts/beats-0002"]
+    assert cached_folder.left_behind(tmp_path, path, cached_folder.Cache(10)) == [
+        "run.h5.parts",
+        "run.h5.parts/beats-0002",
+    ]
 
 
 def test_a_judge_that_finds_much_is_heard() -> None:
@@ -171,6 +180,65 @@ def test_a_judge_that_finds_much_is_heard() -> None:
     assert verdict.rows == 3
     assert [len(each) < 1100 for each in verdict.wrong] == [True] * 9
     assert verdict.wrong[-1] == "and 992 sentences more"
+
+
+@pytest.mark.parametrize("control", ["h5py", "swmr", "uproot"])
+def test_the_file_of_a_control_reads_right_if_nothing_is_cut(tmp_path: Path, control: str) -> None:
+    """So what the judge finds in a file that was cut is the cut."""
+    choices = dataclasses.replace(choose(0, control), seconds=0.3)
+    said = tmp_path / "said"
+    recorder = Recorder(choices, tmp_path, said, said)
+    write = controls.write_with_uproot if control == "uproot" else controls.write_with_h5py
+    write(recorder)
+    promise = Said(said).at(faulty_device.END)
+    assert promise.rows[0] > 0
+    verdict = judge.judge(tmp_path, choices, promise, random.Random(0))
+    assert verdict.wrong == []
+    assert verdict.rows >= promise.rows[0]
+    with recorder.path.open("r+b") as file:
+        file.truncate(recorder.path.stat().st_size // 2)
+    assert judge.judge(tmp_path, choices, promise, random.Random(0)).wrong
+
+
+def checkpoints(path: Path) -> Promise:
+    for step in range(2):
+        save(path, blocks_of(step), attributes={"step": step})
+    return Promise(saved=1)
+
+
+def derived(path: Path) -> Promise:
+    make_input(path.parent.parent / "input.root")
+    tw.derive(*derivation(path), workers=1, range_bytes=DERIVED_RANGE_BYTES).run()
+    return Promise(is_created=True, is_closed=True)
+
+
+def rotated(path: Path) -> Promise:
+    schema = Recorder(Choices("rotation"), path.parent, path, path.with_name("said")).schema()
+    with tw.create(path.with_name(f"{path.stem}-0001{path.suffix}"), schema, codec="none") as out:
+        out.producer("events").append(**expected.rows(1, 0, 5))
+    return Promise(is_created=True, rows={1: 5}, tried={1: 5})
+
+
+@pytest.mark.parametrize(
+    ("subject", "make", "left"),
+    [
+        ("checkpoints", checkpoints, "run.h5.2"),
+        ("derive", derived, "run.h5.journal"),
+        ("rotation", rotated, "run-0001.h5.parts"),
+    ],
+)
+def test_the_judge_finds_what_is_left_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, subject: str, make: Callable[[Path], Promise], left: str
+) -> None:
+    monkeypatch.setattr(mounted, "shared_memory", list)
+    folder, choices = tmp_path / "folder", Choices(subject)
+    folder.mkdir()
+    promise = make(folder / choices.file)
+    assert judge.judge(folder, choices, promise, random.Random(0)).wrong == []
+    (folder / left).touch()
+    if subject == "checkpoints":
+        promise = Promise()
+    assert judge.judge(folder, choices, promise, random.Random(0)).wrong == [f"left behind: ['{left}']"]
 
 
 def test_a_promise_holds_from_the_length_that_the_log_had(tmp_path: Path) -> None:
