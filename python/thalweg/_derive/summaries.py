@@ -154,14 +154,22 @@ def _stored(value: Any, name: str) -> Any:
         ) from error
 
 
+# What a pickle of an array calls.
+_OF_ARRAYS = ("ndarray", "dtype", "_reconstruct", "_frombuffer", "scalar")
+
+
 class _OnlyHistograms(pickle.Unpickler):
-    """Loads histograms and arrays. A pickle of a file may call any function, so others are refused."""
+    """Loads histograms and arrays. A pickle of a file may call any function, so others are refused: also those that a
+    module of these libraries has imported, and classes of NumPy that open files."""
 
     def find_class(self, module: str, name: str) -> Any:
         top = module.partition(".")[0]
-        found = super().find_class(module, name) if top in ("numpy", "hist", "boost_histogram") else None
-        if isinstance(found, type) or (top == "numpy" and name in ("_reconstruct", "_frombuffer", "scalar")):
-            return found
+        if "." not in name and top == "numpy" and name in _OF_ARRAYS:
+            return super().find_class(module, name)
+        if "." not in name and top in ("hist", "boost_histogram"):
+            found = super().find_class(module, name)
+            if isinstance(found, type) and found.__module__.partition(".")[0] == top:
+                return found
         raise UsageError(f"it is stored as a pickle that needs {module}.{name}, and only histograms are loaded")
 
 
