@@ -1,5 +1,6 @@
 """Summaries are whole objects: sums are those of the whole input, or the output and the range of a fault are named."""
 
+import base64
 import json
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from derive_cases import EVENTS, events, write_input
 
 import thalweg as tw
+from thalweg._derive.summaries import _loaded
 
 _MANY: dict[str, Any] = {"workers": 2, "range_bytes": 20_000, "attempts": 1}
 
@@ -99,3 +101,33 @@ def test_a_histogram_of_many_bins(inputs: Path, tmp_path: Path) -> None:
 
     report = tw.derive(inputs, [tw.Derivation(tmp_path / "a.root", rows, summary=sums)], **_MANY).run()
     np.testing.assert_array_equal(report.outputs[0].summary.values["met"].values(), sums(events())["met"].values())
+
+
+@pytest.mark.parametrize(("function", "keep"), [(rows, ()), (None, ("event",))], ids=["function", "keep"])
+def test_events_that_fail_cost_their_range_and_no_other(
+    inputs: Path, tmp_path: Path, function: Any, keep: tuple[str, ...]
+) -> None:
+    def sums(of: Any) -> dict[str, Any]:
+        if len(of) and of.event[0] < 100:
+            raise RuntimeError("the first events are wrong")
+        return {"n": len(of)}
+
+    one = tw.Derivation(tmp_path / "a.root", function, keep=keep, summary=sums)
+    report = tw.derive(inputs, [one], on_error="skip", **_MANY).run()
+    (skipped,) = report.skipped
+    assert skipped.start == 0
+    assert report.outputs[0].rows == report.outputs[0].summary.values["n"] == EVENTS - skipped.stop
+
+
+HARM = {
+    "a class of another module": b"cnumpy.testing._private.extbuild\nsubprocess.Popen\n(](Vtrue\ne\x85tR.",
+    "a class that truncates files": b"cnumpy\nmemmap\n(Vnothing\ntR.",
+    "a function": b"chist\nos.system\n(Vtrue\ntR.",
+}
+
+
+@pytest.mark.parametrize("harm", HARM.values(), ids=HARM.keys())
+def test_a_summary_of_a_file_calls_nothing_but_histograms(harm: bytes) -> None:
+    stored = {"object": base64.b64encode(b"\x80\x04" + harm).decode()}
+    with pytest.raises(tw.UsageError, match=r"needs .* and only histograms are loaded"):
+        _loaded(stored, False)

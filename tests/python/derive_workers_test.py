@@ -5,6 +5,8 @@ import os
 import random
 import re
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -358,3 +360,40 @@ def test_records_that_may_be_missing_are_refused_at_the_trial(inputs: Path, tmp_
     with pytest.raises(tw.UsageError, match=r"column 'jet' may have missing values.*ak.fill_none"):
         tw.derive(inputs, [tw.Derivation(tmp_path / "a.root", function)]).run()
     assert os.listdir(tmp_path) == []
+
+
+SEEDED = """import sys, random, numpy as np, thalweg as tw
+def f(of):
+    n = len(of)
+    return {"event": of.event, "a": np.array([random.uniform(0, 1) for _ in range(n)]), "b": np.random.random(n),
+            "c": np.array([random.choice([1, 2, 3, 4]) for _ in range(n)])}
+if __name__ == "__main__":
+    LIBRARY.seed(1)
+    tw.derive(sys.argv[1], [tw.Derivation(sys.argv[2], f)], workers=2, order="input", range_bytes=20_000,
+              start=sys.argv[3]).run()
+"""
+
+
+@pytest.mark.parametrize("start", ["fork", "spawn"])
+@pytest.mark.parametrize(("library", "same"), [("np.random", "b"), ("random", "ac")])
+def test_a_seed_of_one_library_makes_its_numbers_the_same(
+    inputs: Path, tmp_path: Path, start: str, library: str, same: str
+) -> None:
+    (tmp_path / "program.py").write_text(SEEDED.replace("LIBRARY", library))
+    for name in "xy":
+        command = [sys.executable, "program.py", str(inputs), f"{name}.root", start]
+        subprocess.run(command, cwd=tmp_path, check=True, timeout=120)
+    x, y = (sorted_rows(tmp_path / f"{name}.root") for name in "xy")
+    for column in same:
+        assert ak.array_equal(x[column], y[column]), column
+
+
+SYSTEM = random.SystemRandom()
+
+
+def test_a_generator_without_a_state_is_left_alone(inputs: Path, tmp_path: Path) -> None:
+    def function(of: ak.Array) -> dict[str, Any]:
+        return {"event": of.event, "x": np.full(len(of), SYSTEM.random())}
+
+    report = tw.derive(inputs, [tw.Derivation(tmp_path / "a.root", function)], workers=2).run()
+    assert report.outputs[0].rows == EVENTS

@@ -233,3 +233,28 @@ def test_summaries_that_cannot_be_added_are_refused(inputs: list[Path], tmp_path
     with pytest.raises(tw.UsageError, match=r"other\.root cannot be merged .*summary 'n'"):
         tw.merge([part, tmp_path / "other.root"], tmp_path / "out.root")
     assert not (tmp_path / "out.root").exists()
+
+
+def test_many_files_are_merged_with_few_descriptors(tmp_path: Path) -> None:
+    paths = [str(write(tmp_path / f"{number}.root", 10 * number, 10)) for number in range(30)]
+    program = (
+        "import resource, sys, thalweg as tw\n"
+        "import thalweg._files.merge, thalweg._derive.merge, uproot\n"
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (28, 28))\n"
+        "tw.merge(sys.argv[2:], sys.argv[1])\n"
+    )
+    out = tmp_path / "all.root"
+    subprocess.run([sys.executable, "-c", program, str(out), *paths], check=True, timeout=120)
+    assert of_uproot(out)["events"]["event"].to_list() == list(range(300))
+
+
+@pytest.mark.parametrize("text", ["yes", "[1]", "7", '{"id": 3}'])
+def test_metadata_of_users_are_not_taken_for_ours(tmp_path: Path, text: str) -> None:
+    paths = [write(tmp_path / f"{name}.root", 10 * ord(name), 10, metadata={"merge": text}) for name in "ab"]
+    tw.merge(paths, tmp_path / "both.root")
+    assert len(of_uproot(tmp_path / "both.root")["events"]) == 20
+    for path in paths:
+        path.unlink()
+    paths = [write(tmp_path / f"{name}.root", 0, 10, metadata={"derive.result": text}) for name in "ab"]
+    with pytest.raises(tw.UsageError, match=r"a\.root cannot be merged \(its 'derive.result' is not of a job"):
+        tw.merge(paths, tmp_path / "other.root")

@@ -49,9 +49,12 @@ class HeldFile:
     """A file that stays open, so that its state can be asked for whatever its name is by now."""
 
     def __init__(self, path: str) -> None:
-        """Raises OSError if the file cannot be opened."""
+        """Raises SystemError if the file cannot be opened."""
         self.path = path
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError as error:
+            raise SystemError(error.errno or 0, f"cannot open {path} ({error.strerror})") from error
         self._descriptor = descriptor
         self.close: Callable[[], object] = finalize(self, os.close, descriptor)
         self.state = FileState.of(os.fstat(descriptor))

@@ -59,7 +59,8 @@ def answer(call: Call) -> Messages:
         return [("failed", None, _elsewhere(), "", True)]
     key = call.token, threading.get_ident()
     if key not in _sessions:
-        _sessions[key] = WorkerSession(call.job, multiprocessing.parent_process() is not None)
+        is_alone = threading.current_thread() is threading.main_thread()  # a worker of Dask has several threads
+        _sessions[key] = WorkerSession(call.job, is_alone and multiprocessing.parent_process() is not None)
     session = _sessions[key]
     if call.what == "describe":
         return _described(session, call.argument)

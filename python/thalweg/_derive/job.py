@@ -79,8 +79,8 @@ class DerivationJob:
         self._plan = self._chosen_plan(ranges_per_group, range_bytes)
         left_out = {each.path: each for output in self._train for each in self.inputs.left_out(output.patterns)}
         self.report = DerivationReport(events=self.inputs.rows, left_out=list(left_out.values()))
-        self.report.notes += self.inputs.notes()
         """The report of the work so far. `run` returns the same report."""
+        self.report.notes += self.inputs.notes()
         if self.inputs.different:
             names = ", ".join(self.inputs.different)
             self.report.notes.append(f"the outputs lack attributes that differ between the input files: {names}")

@@ -36,7 +36,7 @@ def derive(
 
     Worker processes each do ranges of the input and write the outputs together. A range counts once in each output,
     when it is committed, whichever process dies. Functions must be deterministic, since a range may be done again;
-    random generators of Python and NumPy are set anew for each range.
+    random generators of Python and NumPy are set anew for each range in worker processes.
 
     inputs: a file, "file:Table", a pattern such as "data/*.root:Events", or several of these. Files are RNTuples, HDF5
         files and, if uproot is installed, TTrees; their columns must have the same types. Columns that one of the files

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
-from thalweg._base.errors import Error, UsageError
+from thalweg._base.errors import DataError, UsageError
 from thalweg._base.given import path_of
 from thalweg._base.paths import Path
 from thalweg._derive.large_summaries import summary_of
@@ -16,6 +18,7 @@ from thalweg._derive.summaries import Summary
 from thalweg._files.merge import MergeReport, merge_files
 from thalweg._files.open import open  # noqa: A004
 from thalweg._reading.run import Run
+from thalweg._values.row_groups import Unit
 
 _MERGED = "merge"
 """The name of the metadata in which a merged file tells its inputs."""
@@ -41,64 +44,120 @@ def merge(inputs: Iterable[Path], out: Path, *, force: bool = False) -> MergeRep
     if isinstance(inputs, str | os.PathLike):
         raise UsageError(f"inputs cannot be {os.fspath(inputs)!r} (it is one file): give a list of files")
     names = [path_of(each) for each in inputs]
-    runs = dict(_runs_of(names))
-    _check_apart(runs)
-    return merge_files(names, path_of(out), bool(force), _added_results(runs) if len(runs) == len(names) else {})
+    parts = dict(_parts_of(names))
+    _check_apart(parts)
+    return merge_files(names, path_of(out), bool(force), _added_results(parts) if len(parts) == len(names) else {})
 
 
-def _runs_of(names: Sequence[str]) -> Iterator[tuple[str, Run]]:
-    """Yields the complete runs of Thalweg. What is wrong with other files is told by the core."""
+@dataclass
+class _Part:
+    """What a complete run of Thalweg tells: its summaries are those of its ranges, by their keys."""
+
+    id: str
+    metadata: Mapping[str, str]
+    summaries: list[tuple[int, bytes]]
+
+    @property
+    def is_derived(self) -> bool:
+        return RESULT in self.metadata or OPTIONS in self.metadata
+
+    @property
+    def is_merged(self) -> bool:
+        return _MERGED in self.metadata
+
+
+def _parts_of(names: Sequence[str]) -> Iterator[tuple[str, _Part]]:
+    """Yields the complete runs of Thalweg; one file is open at a time. What is wrong with other files is told by the
+    core."""
     for name in names:
         try:
             run = open(name)
-        except Error:
+        except (DataError, UsageError):
             continue
-        if run.id and not run.is_open:
-            yield name, run
+        with run:
+            if run.id and not run.is_open:
+                yield name, _part_of(run)
 
 
-def _check_apart(runs: dict[str, Run]) -> None:
+def _part_of(run: Run) -> _Part:
+    part = _Part(run.id, dict(run.metadata), [])
+    if part.is_derived:
+        part.summaries = [(_number_of(run, unit), summary_of(run, unit)) for unit in run.units]
+        if not part.is_merged:
+            part.summaries.sort(key=lambda each: each[0])
+    return part
+
+
+def _number_of(run: Run, unit: Unit) -> int:
+    if not isinstance(unit.key, int):
+        raise UsageError(
+            f"{run.path} cannot be merged (its '{RESULT}' is not of a job: work unit {unit.key!r} is no range): merge "
+            "outputs of derive with each other"
+        )
+    return unit.key
+
+
+def _check_apart(parts: dict[str, _Part]) -> None:
     """Raises UsageError if the rows of one run are in two of the files, according to what merged files tell."""
     holders: dict[str, str] = {}
-    for path, run in runs.items():
-        ids = set(_ids_of(run.metadata.get(_MERGED, "")))
-        for id_ in sorted({run.id, *ids}):
+    for path, part in parts.items():
+        ids = set(_ids_of(part.metadata.get(_MERGED, "")))
+        for id_ in sorted({part.id, *ids}):
             other = holders.get(id_)
-            if other is not None and not run.id == id_ == runs[other].id:  # the core names copies of one run
+            if other is not None and not part.id == id_ == parts[other].id:  # the core names copies of one run
                 raise UsageError(
                     f"{path} cannot be merged with {other} (both hold the rows of run {id_}, which would count twice): "
                     "name one of them"
                 )
-        holders.update(dict.fromkeys({run.id, *ids}, path))
+        holders.update(dict.fromkeys({part.id, *ids}, path))
 
 
-def _ids_of(told: str) -> Iterator[str]:
-    """Yields the ids of the runs that a merged file holds, and of those that these hold."""
-    for each in json.loads(told) if told else ():
-        if "id" in each:
-            yield each["id"]
-        yield from _ids_of(each.get("metadata", {}).get(_MERGED, ""))
+def _ids_of(told: object) -> Iterator[str]:
+    """Yields the ids of the runs that a merged file holds, and of those that these hold. Metadata of that name that a
+    user has set tell none."""
+    inputs = _json_of(told)
+    for each in inputs if isinstance(inputs, list) else ():
+        if isinstance(each, dict):
+            if isinstance(each.get("id"), str):
+                yield each["id"]
+            metadata = each.get("metadata")
+            yield from _ids_of(metadata.get(_MERGED) if isinstance(metadata, dict) else None)
 
 
-def _added_results(runs: dict[str, Run]) -> dict[str, str]:
+def _json_of(text: object) -> object:
+    try:
+        return json.loads(text) if isinstance(text, str) else None
+    except ValueError:
+        return None
+
+
+def _result_of(path: str, part: _Part) -> dict[str, Any]:
+    result = _json_of(part.metadata.get(RESULT, "{}"))
+    if isinstance(result, dict) and (not result or isinstance(result.get("cuts"), dict)):
+        return result
+    raise UsageError(
+        f"{path} cannot be merged (its '{RESULT}' is not of a job): merge outputs of derive with each other"
+    )
+
+
+def _added_results(parts: dict[str, _Part]) -> dict[str, str]:
     """Returns the result of a merged file as metadata: the sum of the summaries of all its ranges."""
-    derived = [path for path, run in runs.items() if RESULT in run.metadata or OPTIONS in run.metadata]
+    derived = [path for path, part in parts.items() if part.is_derived]
     if not derived:
         return {}
-    if others := [path for path in runs if path not in derived]:
+    if others := [path for path in parts if path not in derived]:
         raise UsageError(
             f"{others[0]} cannot be merged with {derived[0]} (only the latter has the summaries of a job, so that they "
             "would not be those of all rows): merge outputs of derive with each other"
         )
     total, skipped = Summary(), []
-    for path, run in runs.items():
-        result = json.loads(run.metadata.get(RESULT, "{}"))
+    for path, part in parts.items():
+        result = _result_of(path, part)
         of_file = Summary(cuts=dict.fromkeys(result.get("cuts", {}), 0))
-        units = sorted(run.units, key=lambda unit: int(unit.key)) if _MERGED not in run.metadata else run.units
-        for unit in units:
-            _add(of_file, summary_of(run, unit), f"{path}, range {int(unit.key)}")
+        for number, summary in part.summaries:
+            _add(of_file, summary, f"{path}, range {number}")
         is_sum = as_text(of_file.to_json()) == as_text({name: result.get(name) for name in of_file.to_json()})
-        if result and _MERGED not in run.metadata and not is_sum:
+        if result and not part.is_merged and not is_sum:
             raise UsageError(
                 f"{path} cannot be merged (its '{RESULT}' is not the sum of the summaries of its ranges, by which it "
                 "would be added): derive it anew"

@@ -21,27 +21,36 @@ import numpy as np
 from thalweg._derive.installed import is_installed_path
 
 _KINDS = (np.random.Generator, np.random.RandomState, random.Random)
+# The generators of the functions of both modules, such as `random.uniform`: their state is that of the job.
+_SHARED = (random.uniform.__self__, np.random.uniform.__self__)  # type: ignore[attr-defined]
 _MOST_ITEMS = 100  # of a container, in which generators are looked for
 _DEEPEST = 8
 
 
-def state_of_generators() -> int:
-    """Returns a number that identifies the state of the generators of `random` and `numpy.random` in this process."""
-    return _digest((random.getstate(), np.random.get_state()))
+State = tuple[int, int]
+
+
+def state_of_generators() -> State:
+    """Returns numbers that identify the states of the generators of `random` and `numpy.random` in this process."""
+    return _digest(random.getstate()), _digest(np.random.get_state())
 
 
 class Seeds:
     """The generators that functions use, in a worker that is a process of its own."""
 
-    def __init__(self, functions: Iterable[Any], state: int) -> None:
-        found = [each for function in functions for each in _generators(function, set(), 0)]
+    def __init__(self, functions: Iterable[Any], state: State) -> None:
+        found = {id(each): each for function in functions for each in _generators(function, set(), 0)}
         self._state = state
-        self._own = [(each, _digest(each)) for each in {id(each): each for each in found}.values()]
+        self._own: list[tuple[Any, int]] = []
+        for generator in found.values():
+            with suppress(Exception):  # one whose state cannot be taken is left alone
+                self._own.append((generator, _digest(generator)))
 
     def begin(self, number: int) -> None:
         """Sets the generators for the range of this number."""
-        random.seed(f"{self._state} {number}")
-        np.random.seed(_words(self._state, number))
+        of_random, of_numpy = self._state
+        random.seed(f"{of_random} {number}")
+        np.random.seed(_words(of_numpy, number))
         for generator, state in self._own:
             if isinstance(generator, random.Random):
                 generator.seed(f"{state} {number}")
@@ -66,7 +75,8 @@ def _generators(value: Any, seen: set[int], depth: int) -> Iterator[Any]:
         return
     seen.add(id(value))
     if isinstance(value, _KINDS):
-        yield value
+        if value not in _SHARED:
+            yield value
         return
     for inner in _inside(value):
         yield from _generators(inner, seen, depth + 1)

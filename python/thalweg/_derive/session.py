@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -21,7 +21,7 @@ from thalweg._derive.large_summaries import LARGE_BYTES, PART, TABLE, append_lar
 from thalweg._derive.lazy import LazyForm, LazyRows
 from thalweg._derive.opened import FewOpenInputs
 from thalweg._derive.ranges import Range
-from thalweg._derive.seeds import Seeds
+from thalweg._derive.seeds import Seeds, State
 from thalweg._derive.summaries import MOST_BYTES, Summary
 from thalweg._derive.types import UnknownTypeError, type_of_values
 from thalweg._derive.unit import EventLoop, EventRange, OutputRows, looped
@@ -48,7 +48,7 @@ class Job:
     """The event loop, if rows come from one and not from functions."""
     identities: tuple[Identity, ...] = ()
     """What identifies the functions of each derivation, as they are before they are called."""
-    state: int = 0
+    state: State = (0, 0)
     """The state of the random generators of the process when the job began."""
 
 
@@ -115,7 +115,7 @@ class WorkerSession:
         if self._job.train[index].summary is None or not ranges:
             return False
         if index not in self._tried:  # no function was called
-            self._tried[index] = self._summary_of(index, *self._samples(ranges)[0])
+            self._tried[index] = self._first_summary(index, self._samples(ranges))
         return len(self._tried[index].plain()) > LARGE_BYTES
 
     def open(self, handles: Sequence[str | None]) -> None:
@@ -187,15 +187,15 @@ class WorkerSession:
     def _encoded(self, out: int, range_: Range, summary: Summary) -> bytes:
         """Returns the summary of a range. Raises UsageError if it cannot be added to that of the first events."""
         what = f"the derivation of {self._job.train[out].path}, range {range_.number}"
+        text = summary.encoded()
         if summary.values and self._job.loop is None:
             if out not in self._first_sums:
                 self._first_sums[out] = self._sum_of_first_events(out)
             both = Summary.decoded(self._first_sums[out])
             try:
-                both.add(Summary.decoded(summary.encoded()))  # adding may change objects
+                both.add(Summary.decoded(text))  # adding may change objects
             except Exception as error:
                 raise UsageError(f"{what}: the {error}") from error
-        text = summary.encoded()
         if len(text) > MOST_BYTES and TABLE not in self._attached[out].schema:
             raise UsageError(
                 f"{what}: the summary takes {len(text):,} bytes, and at most {MOST_BYTES:,} have room in this output "
@@ -205,12 +205,20 @@ class WorkerSession:
 
     def _sum_of_first_events(self, out: int) -> bytes:
         """Returns the summary of the first events, so that all workers compare theirs with the same one."""
-        file = next((number for number, each in enumerate(self._job.inputs.files) if each.rows), 0)
-        rows = min(self._job.inputs.files[file].rows, _SAMPLE_ROWS)
-        return self._summary_of(out, file, 0, rows).encoded()
+        parts: list[tuple[int, int, int]] = []
+        for number, file in enumerate(self._job.inputs.files):
+            for start in dict.fromkeys((0, file.rows // 3, file.rows // 2)):
+                if start < file.rows and len(parts) < _MOST_SAMPLES:
+                    parts.append((number, start, min(file.rows, start + _SAMPLE_ROWS)))
+        return self._first_summary(out, parts or [(0, 0, 0)]).encoded()
 
-    def _summary_of(self, out: int, file: int, start: int, stop: int) -> Summary:
-        return derived(self._job.train[out], self._job.kept[out], self._source(file, start, stop)).summary
+    def _first_summary(self, out: int, parts: Sequence[tuple[int, int, int]]) -> Summary:
+        """Returns the summary of the first of these parts on which nothing fails; none: one of nothing, to which each
+        summary can be added. What fails there is told by the ranges."""
+        for part in parts:
+            with suppress(Exception):
+                return derived(self._job.train[out], self._job.kept[out], self._source(*part)).summary
+        return Summary()
 
     def _looped(self, loop: EventLoop, each: Range, outputs: Sequence[int]) -> list[tuple[int, Made]]:
         file = self._job.inputs.files[each.file]
