@@ -4,18 +4,23 @@ seconds, with any. And the judge finds what is wrong with the files.
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import os
 import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from kill_games import LIMIT_S, play_game
+from kill_games import LIMIT_S, kills_in, play_game
+from kills.checkpoint import job
 from kills.checkpoint.judge import judge
 from kills.checkpoint.plan import Plan, make_plan
+from kills.checkpoint.round import Round
 from kills.judge import WrongError
 
 from thalweg.checkpoint import Block, save
@@ -24,9 +29,30 @@ from thalweg.checkpoint import Block, save
 @pytest.mark.timeout(LIMIT_S)
 def test_whatever_is_killed_a_checkpoint_is_whole_and_no_copy_is_lost(repository: Path, tmp_path: Path) -> None:
     printed = play_game("checkpoint", 4, repository, tmp_path)
+    assert kills_in(printed) > 10
     kinds = re.findall(r"\d   ([a-z0-9 ]+), (in|between) a (save|save_async)$", printed, re.MULTILINE)
     assert {"a rank", "rank 0", "all ranks"} <= {victim for victim, _, _ in kinds}
     assert {"save", "save_async"} <= {how for _, _, how in kinds}
+
+
+def test_a_rank_that_is_left_must_end_with_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = job.run
+
+    def run_in_silence(*given: Any) -> None:
+        with contextlib.suppress(Exception):
+            run(*given)
+
+    monkeypatch.setattr(job, "run", run_in_silence)
+    plan = make_plan(1)
+    life = dataclasses.replace(
+        plan.lives[0], ranks=3, strike=dataclasses.replace(plan.lives[0].strike, victim="a rank")
+    )
+    round_ = Round(dataclasses.replace(plan, lives=(life,)), tmp_path)
+    try:
+        with pytest.raises(WrongError, match=r"rank \d', 'rank \d'\] ended without an error"):
+            round_.play()
+    finally:
+        round_.end()
 
 
 PLAN = Plan(seed=0, rows=100, columns=10, lives=make_plan(1).lives)

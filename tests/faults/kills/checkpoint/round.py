@@ -45,15 +45,19 @@ class Round(JobRound[Plan]):
         ]
         for end in (end for pair in pairs for end in pair):
             end.close()
-        self._strike(life, ranks)
-        for each in ranks:  # the others fail, since a rank does not answer any more
+        left = self._strike(life, ranks)
+        for each in left:  # they fail, since a rank does not answer any more
             self.stage.wait(each)
         require(not self.stage.crashed(), f"{self.stage.crashed()}")
+        failed = {words[1] for words in self._said if words[0] == "failed"}
+        silent = [each.name for each in left if each.name not in failed]
+        require(not silent, f"{silent} ended without an error, although a rank was killed")
         if steps := self._steps("saved"):
             self._saved = sorted({*self._saved, *steps})
         self._begun = max([self._begun, *self._steps("begins")])
 
-    def _strike(self, life: Life, ranks: list[Process]) -> None:
+    def _strike(self, life: Life, ranks: list[Process]) -> list[Process]:
+        """Kills ranks, and returns those that are left."""
         strike = life.strike
         number = 0 if strike.victim == "rank 0" else strike.number % life.ranks
 
@@ -69,9 +73,11 @@ class Round(JobRound[Plan]):
         self._expect_no_failure()
         self.stage.pause(strike.delay_s)
         self._expect_no_failure()
-        killed = self.stage.kill(ranks if strike.victim == "all ranks" else [ranks[number]])
+        victims = ranks if strike.victim == "all ranks" else [ranks[number]]
+        killed = self.stage.kill(victims)
         self.counts["processes killed"] += killed
         self.counts[f"kills: {strike.victim}, {strike.moment} a {life.how}"] += killed > 0
+        return [each for each in ranks if each not in victims]
 
     def _judge(self, keep: int) -> None:
         there = judge(self.plan, self.path, saved=self._saved, begun=self._begun, copies=self._copies, keep=keep)
