@@ -1,7 +1,8 @@
 """Judges what Thalweg makes of the files of other programs in a folder: one line a file, and the sums at the end.
 
 Each HDF5 or ROOT file is opened, inspected, verified, and converted to both containers; h5py and uproot say which
-objects, attributes and values it has. Each must be shown, or named among what is left out.
+objects, attributes and values it has. Each must be shown, or named among what is left out. Values of attributes are not
+compared: an attribute is shown if one of its name is.
 
     make foreign FOLDER=files
 """

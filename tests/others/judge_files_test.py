@@ -3,8 +3,10 @@
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import h5py
+import hdf5_values
 import numpy as np
 import pytest
 import same_values
@@ -52,3 +54,16 @@ def test_other_values_are_noticed(folder: Path) -> None:
         assert fault == "the branch events/x has other values than uproot reads"
         (fault,) = same_values.same_tree("events", file["events"], tw.open(folder / "whole.nxs")["entry"].read(), set())
         assert "neither shown nor named" in fault
+
+
+def test_a_column_stands_for_one_dataset(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "same.h5", "w") as file:
+        for name in ("a/x", "b/x", "n"):
+            file[name] = np.arange(5)
+        datasets = hdf5_values.datasets(file)
+        assert there(datasets, [("/b_x", np.arange(5)), ("/n", np.arange(5)), ("/a_x", np.arange(5))]) == 3
+        assert there(datasets, [("/b_x", np.arange(5)), ("/n", np.arange(5))]) == 2
+
+
+def there(datasets: list[tuple[str, h5py.Dataset]], columns: list[tuple[str, Any]]) -> int:
+    return sum(same_values.is_there(name, each, set(), columns, []) for name, each in datasets)

@@ -1,5 +1,6 @@
 """Whether tables have the values that h5py and uproot read, whatever their types are."""
 
+import itertools
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -15,16 +16,29 @@ from thalweg._others.tree_types import field_name_of
 def is_there(
     name: str, theirs: Any, left_out: set[str], found: list[tuple[str, Any]], known: list[tuple[str, Any]]
 ) -> bool:
-    """Returns whether a dataset has a column, or, without rows, an attribute, with its values."""
+    """Returns whether a dataset has a column, or, without rows, an attribute, with its values.
+
+    A column that stands for a dataset is taken out of `found`, since it cannot stand for another one.
+    """
     last = name.rsplit("/", 1)[1]
     if not theirs.shape and theirs.shape != (0,):
         wanted = without_rows(theirs)
         return any(same_value(value, wanted) for each, value in known if each.rpartition("/")[2] == last)
     # A table of another length is called group_name.
-    mine = [values for column, values in found if f"/{column}".endswith((f"/{last}", f"_{last}"))]
+    mine = [index for index, (column, _) in enumerate(found) if f"/{column}".endswith((f"/{last}", f"_{last}"))]
     members = [each for each in theirs.dtype.names or () if f"{name}.{each}" not in left_out]
     expected = theirs.fields(members)[()] if members else theirs[()]
-    return any(equal(values, expected) for values in mine)
+    same = [index for index in mine if equal(found[index][1], expected)]
+    if not same:
+        return False
+    del found[max(same, key=lambda index: common_end(found[index][0], name))]
+    return True
+
+
+def common_end(column: str, name: str) -> int:
+    """Returns how many letters are equal at the ends of two paths, where "_" may stand for "/"."""
+    backwards = zip(column[::-1].replace("_", "/"), name[::-1].replace("_", "/"), strict=False)
+    return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], backwards))
 
 
 def same_value(mine: Any, theirs: Any) -> bool:

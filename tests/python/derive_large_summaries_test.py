@@ -73,11 +73,27 @@ def test_a_small_summary_makes_no_table(inputs: Path, tmp_path: Path) -> None:
     assert len(tw.open(tmp_path / "a.root")) == 1
 
 
-def test_one_that_becomes_large_is_refused_by_name(inputs: Path, tmp_path: Path) -> None:
-    def growing(of: Any) -> dict[str, Any]:
-        return large(of) if ak.max(of.event) > EVENTS // 2 and len(of) < 1000 else {"n": 1}
+def other_keys(is_late: bool, of: Any) -> dict[str, Any]:
+    return large(of) if is_late else {"n": 1}
 
-    with pytest.raises((tw.UsageError, tw.DerivationError), match=r"a\.root, range \d+: the summary takes|summary"):
+
+def longer_array(is_late: bool, _: Any) -> dict[str, Any]:
+    return {"bins": np.arange(BINS if is_late else 5)}
+
+
+@pytest.mark.parametrize(
+    ("grows", "said"),
+    [
+        (other_keys, r"the summary takes [\d,]+ bytes, and at most 65,536"),
+        (longer_array, r"the summary 'bins' cannot be added \(its shape is \(50000,\) after \(5,\)\)"),
+    ],
+)
+def test_one_that_becomes_large_is_refused_by_name(inputs: Path, tmp_path: Path, grows: Any, said: str) -> None:
+    def growing(of: Any) -> dict[str, Any]:
+        summary: dict[str, Any] = grows(bool(ak.max(of.event) > EVENTS // 2 and len(of) < 1000), of)
+        return summary
+
+    with pytest.raises((tw.UsageError, tw.DerivationError), match=rf"a\.root, range \d+: {said}"):
         tw.derive(inputs, [tw.Derivation(tmp_path / "a.root", rows, summary=growing)], **_MANY).run()
 
 
