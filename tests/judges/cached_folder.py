@@ -12,7 +12,6 @@ import os
 import random
 import select
 import signal
-import subprocess
 import sys
 import time
 from collections import Counter
@@ -53,19 +52,11 @@ def seen_through_cache(folder: Path, view: Path, cache: Cache) -> Iterator[Path]
     options = (
         f"attr_timeout={cache.attributes_s},entry_timeout={cache.names_s},negative_timeout={cache.missing_names_s}"
     )
-    command = ["setpriv", "--pdeathsig", "TERM", "bindfs", "-f", "-o", options, folder, view]
-    daemon = subprocess.Popen(command, stderr=subprocess.DEVNULL)
-    try:
-        end_s = time.monotonic() + 20
-        while not os.path.ismount(view):
-            if daemon.poll() is not None or time.monotonic() > end_s:
-                raise RuntimeError(f"bindfs does not mount {view} (exit code {daemon.poll()})")
-            time.sleep(0.01)
-        yield view
-    finally:
-        mounted.detach(view)
-        daemon.terminate()
-        daemon.wait(20)
+    with mounted.daemon(["bindfs", "-f", "-o", options, folder, view], lambda: os.path.ismount(view)):
+        try:
+            yield view
+        finally:
+            mounted.detach(view)
 
 
 @dataclass(frozen=True)
@@ -96,8 +87,7 @@ def be_node(plan: Plan, path: Path, node: int) -> dict[str, Any]:
     import thalweg as tw
 
     options = {"nodes": plan.nodes, "node_timeout": NODE_TIMEOUT_S}
-    columns = {"producer": tw.uint64, "row": tw.uint64, "x": tw.float64, "w": tw.array(tw.uint16, expected.WIDTH)}
-    schema = tw.schema({"events": columns})
+    schema = expected.schema()
     if node == 1:
         tuning = {"flush_interval": 0.05, "allocate_ahead_bytes": 4 << 20}
         out = tw.create(path, schema, codec=plan.codec, tuning=tuning, **options)

@@ -30,6 +30,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "faults")]
 
 import mounted  # noqa: E402
 import reading  # noqa: E402
+from judge import look_at_checkpoint  # noqa: E402
 from programs import PROGRAMS, Program, Say, save  # noqa: E402
 from recordings import blocks_of  # noqa: E402
 from result import Result, add, show, work_folder  # noqa: E402
@@ -246,22 +247,12 @@ def remove_left_over() -> None:
 
 
 def judge_checkpoint(path: Path, ran: Ran) -> list[str]:
-    import h5py
-    import numpy as np
-
     from thalweg.checkpoint import save as save_checkpoint
 
     saved = max((line["step"] for line in ran.said if line["what"] == "saved"), default=-1)
-    wrong: list[str] = []
     if not path.exists():
-        return [*wrong, f"step {saved} was saved, and no checkpoint is there"] if saved >= 0 else wrong
-    with h5py.File(path) as file:
-        step = int(file.attrs["step"])
-        for name, block in blocks_of(step).items():
-            if not np.array_equal(file[name][:], block.array):
-                wrong.append(f"step {step}: the values of {name} are wrong")
-    if step < saved:
-        wrong.append(f"step {step} is there, {saved} was saved")
+        return [f"step {saved} was saved, and no checkpoint is there"] if saved >= 0 else []
+    _, wrong = look_at_checkpoint(path, saved)
     if ran.errors():  # the next save removes what one that failed has left
         save_checkpoint(path, blocks_of(0), attributes={"step": 0})
     return wrong + [f"left behind: {each.name}" for each in path.parent.iterdir() if each.name.endswith(".saving")]

@@ -9,7 +9,7 @@ import os
 import struct
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -64,26 +64,18 @@ def export(disk: Path, log: Path, block: Path) -> Iterator[None]:
         f"driver=file,filename={log},node-name=log",
         f"driver=blklogwrites,file=disk,log=log,node-name=logged,log-sector-size={SECTOR}",
     ]
-    command = ["setpriv", "--pdeathsig", "KILL", "qemu-storage-daemon"]
-    command += [word for node in nodes for word in ("--blockdev", node)]
+    command = ["qemu-storage-daemon", *(word for node in nodes for word in ("--blockdev", node))]
     command += ["--export", f"type=fuse,id=export,node-name=logged,mountpoint={block},writable=on"]
-    daemon = subprocess.Popen(command)
-    try:
-        wait_for_size(block, disk.stat().st_size, daemon)
-        yield
-    finally:
-        time.sleep(0.02)  # the loop device lets go of the file
-        daemon.terminate()
-        daemon.wait(20)
+    with mounted.daemon(command, has_size(block, disk.stat().st_size), dies_by="KILL"):
+        try:
+            yield
+        finally:
+            time.sleep(0.02)  # the loop device lets go of the file
 
 
-def wait_for_size(path: Path, size: int, daemon: subprocess.Popen[bytes]) -> None:
-    """Raises an error if the file, which stands for a device, does not appear."""
-    end_s = time.monotonic() + 20
-    while path.stat().st_size != size:
-        if daemon.poll() is not None or time.monotonic() > end_s:
-            raise RuntimeError(f"{daemon.args}: the device does not appear (exit code {daemon.poll()})")
-        time.sleep(0.01)
+def has_size(path: Path, size: int) -> Callable[[], bool]:
+    """Returns a function that says whether the file, which stands for a device, has appeared."""
+    return lambda: path.stat().st_size == size
 
 
 def read_log(path: Path) -> list[Entry]:

@@ -49,6 +49,16 @@ def rows(producer: int, begin: int, end: int, has_lists: bool = False) -> Column
     return columns
 
 
+def schema(has_lists: bool = False) -> Any:
+    """Returns the schema of the table that has these rows."""
+    import thalweg as tw
+
+    row: dict[str, Any] = {"producer": tw.uint64, "row": tw.uint64, "x": tw.float64, "w": tw.array(tw.uint16, WIDTH)}
+    if has_lists:
+        row |= {"l": tw.list_(tw.uint16), "s": tw.string}
+    return tw.schema({"events": row})
+
+
 def rows_of_unit(key: int) -> int:
     return 4 * (1 + key % 3)
 

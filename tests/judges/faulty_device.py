@@ -6,6 +6,7 @@ The device answers with errors, answers late, or is small. A run must end, say w
 promised.
 """
 
+import contextlib
 import dataclasses
 import json
 import os
@@ -90,20 +91,15 @@ class Round:
     def play(self) -> list[str]:
         """Returns what is wrong."""
         self.where.mkdir()
-        server = self._serve()
-        try:
-            with mounted.loop(self.block, mounted.RECORDING, mounted.DIRECT_IO) as (name, _):
-                file_system = self.fault.file_system
-                subprocess.run([*device.MAKE[file_system], name], check=True, stdout=subprocess.DEVNULL)
-                mounted.mount(name, self.where, file_system, "errors=continue" if file_system == "ext4" else "")
-                code, errors = self._record()
-                mounted.unmount(self.where, timeout_s=60)
-                return self._wrong_end(code, errors) or self._judge(name)
-        finally:
-            server.terminate()
-            server.wait(20)
+        with self._served(), mounted.loop(self.block, mounted.RECORDING, mounted.DIRECT_IO) as (name, _):
+            file_system = self.fault.file_system
+            subprocess.run([*device.MAKE[file_system], name], check=True, stdout=subprocess.DEVNULL)
+            mounted.mount(name, self.where, file_system, "errors=continue" if file_system == "ext4" else "")
+            code, errors = self._record()
+            mounted.unmount(self.where, timeout_s=60)
+            return self._wrong_end(code, errors) or self._judge(name)
 
-    def _serve(self) -> subprocess.Popen[bytes]:
+    def _served(self) -> contextlib.AbstractContextManager[None]:
         disk = self.folder / "disk"
         disk.touch()
         os.truncate(disk, self.fault.size)
@@ -112,11 +108,8 @@ class Round:
         options = filters(self.fault, self.trigger)
         names = [each for each in options if each.startswith("--")]
         values = [each for each in options if not each.startswith("--")]
-        command = ["setpriv", "--pdeathsig", "TERM", "nbdfuse", self.block]
-        command += ["[", "nbdkit", "--exit-with-parent", *names, "file", disk, *values, "]"]
-        server = subprocess.Popen(command, stderr=subprocess.DEVNULL)
-        device.wait_for_size(self.block, self.fault.size, server)
-        return server
+        nbdkit = ["[", "nbdkit", "--exit-with-parent", *names, "file", disk, *values, "]"]
+        return mounted.daemon(["nbdfuse", self.block, *nbdkit], device.has_size(self.block, self.fault.size))
 
     def _record(self) -> tuple[int | None, str]:
         """Records, and lets the device fail meanwhile. Returns the exit code, or nothing if the run hangs."""

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import expected
+import h5py
 import mounted
 import numpy as np
 import reading
@@ -255,22 +256,13 @@ def file_was_only_begun(error: str) -> bool:
 
 def judge_checkpoint(path: Path, promise: Promise) -> Verdict:
     """Compares with h5py, then asks `restore`; the checkpoint before must be whole, too."""
-    import h5py
-
     from thalweg.checkpoint import restore
 
     verdict = Verdict(rows=SHAPE[0])
     if not path.exists():
         verdict = Verdict(note="no file", wrong=["no checkpoint is there"] if promise.saved >= 0 else [])
         return expect_next_save(path, verdict)
-    with h5py.File(path) as file:
-        step = int(file.attrs["step"])
-        shown = {name: file[name][:] for name in ("a", "b")}
-    for name, block in blocks_of(step).items():
-        if not np.array_equal(shown[name], block.array):
-            verdict.wrong.append(f"step {step}: values of {name} are wrong")
-    if step < promise.saved:
-        verdict.wrong.append(f"step {step} is there, {promise.saved} was saved")
+    step, verdict.wrong = look_at_checkpoint(path, promise.saved)
     state = restore(path)
     if int(state.attributes["step"]) != step or Path(state.path).resolve() != path.resolve():
         verdict.wrong.append(f"restore takes {state.path} with step {state.attributes['step']}: {state.problems}")
@@ -280,6 +272,19 @@ def judge_checkpoint(path: Path, promise: Promise) -> Verdict:
         if not np.array_equal(before.read("a"), blocks_of(step)["a"].array):
             verdict.wrong.append(f"the checkpoint before, of step {step}, is wrong")
     return expect_next_save(path, verdict)
+
+
+def look_at_checkpoint(path: Path, saved: int) -> tuple[int, list[str]]:
+    """Returns the step that h5py shows, and what is wrong with it."""
+    with h5py.File(path) as file:
+        step = int(file.attrs["step"])
+        shown = {name: file[name][:] for name in ("a", "b")}
+    wrong = [
+        f"step {step}: values of {name} are wrong"
+        for name, block in blocks_of(step).items()
+        if not np.array_equal(shown[name], block.array)
+    ]
+    return step, wrong + ([f"step {step} is there, {saved} was saved"] if step < saved else [])
 
 
 def expect_next_save(path: Path, verdict: Verdict) -> Verdict:

@@ -11,10 +11,12 @@ import os
 import shutil
 import struct
 import subprocess
+import tempfile
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 from kills.mounts import call, mount_small_memory
 from kills.mounts import why_not as why_no_mounts
@@ -87,6 +89,26 @@ def unmount(where: str | Path, timeout_s: float = 5) -> None:
 def detach(where: str | Path) -> None:
     """Unmounts a file system from which files may still be open."""
     call("umount2", os.fsencode(where), MNT_DETACH)
+
+
+@contextlib.contextmanager
+def daemon(command: list[Any], is_there: Callable[[], bool], dies_by: str = "TERM") -> Iterator[None]:
+    """Runs a program that makes a device or a folder, and ends it, by this signal if this process dies. Raises an error
+    if what it makes does not appear."""
+    with tempfile.TemporaryFile() as errors:
+        process = subprocess.Popen(["setpriv", "--pdeathsig", dies_by, *command], stderr=errors)
+        try:
+            end_s = time.monotonic() + 20
+            while not is_there():
+                if process.poll() is not None or time.monotonic() > end_s:
+                    errors.seek(0)
+                    said = errors.read().decode(errors="replace")
+                    raise RuntimeError(f"{command}: nothing appears (exit code {process.poll()}): {said}")
+                time.sleep(0.01)
+            yield
+        finally:
+            process.terminate()
+            process.wait(20)
 
 
 @contextlib.contextmanager

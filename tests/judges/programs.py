@@ -32,13 +32,6 @@ class Program:
         return {"codec": self.codec, "tuning": TUNING | dict(self.tuning)}
 
 
-def schema() -> Any:
-    import thalweg as tw
-
-    row = {"producer": tw.uint64, "row": tw.uint64, "x": tw.float64, "w": tw.array(tw.uint16, expected.WIDTH)}
-    return tw.schema({"events": row})
-
-
 def append_all(out: Any, say: Say, producers: tuple[int, ...], closes: bool = True) -> None:
     say("created")
     threads = {number: out.producer("events") for number in producers}
@@ -59,13 +52,13 @@ def append_all(out: Any, say: Say, producers: tuple[int, ...], closes: bool = Tr
 def create(program: Program, path: Path, say: Say) -> None:
     import thalweg as tw
 
-    append_all(tw.create(path, schema(), **program.options), say, (0, 1))
+    append_all(tw.create(path, expected.schema(), **program.options), say, (0, 1))
 
 
 def record_and_die(program: Program, path: Path, say: Say) -> None:
     import thalweg as tw
 
-    append_all(tw.create(path, schema(), **program.options), say, (0, 1), closes=False)
+    append_all(tw.create(path, expected.schema(), **program.options), say, (0, 1), closes=False)
 
 
 def recover(_: Program, path: Path, say: Say) -> None:
@@ -92,7 +85,7 @@ def save(_: Program, path: Path, say: Say) -> None:
 def be_first_node(program: Program, path: Path, say: Say) -> None:
     import thalweg as tw
 
-    append_all(tw.create(path, schema(), nodes=2, node_timeout=10, **program.options), say, (0, 1))
+    append_all(tw.create(path, expected.schema(), nodes=2, node_timeout=10, **program.options), say, (0, 1))
 
 
 def be_second_node(_: Program, path: Path, say: Say) -> None:

@@ -109,13 +109,7 @@ class Recorder:
         self.say(what, log=self.log.stat().st_size, **facts)
 
     def schema(self) -> Any:
-        import thalweg as tw
-
-        row: dict[str, Any] = {"producer": tw.uint64, "row": tw.uint64, "x": tw.float64}
-        row["w"] = tw.array(tw.uint16, expected.WIDTH)
-        if self.choices.has_lists:
-            row |= {"l": tw.list_(tw.uint16), "s": tw.string}
-        return tw.schema({"events": row})
+        return expected.schema(self.choices.has_lists)
 
     def options(self) -> dict[str, Any]:
         order = {"order": "key", "keys_per_group": GROUP} if self.choices.has_groups else {}
