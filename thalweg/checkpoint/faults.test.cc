@@ -12,6 +12,7 @@
 #include "thalweg/checkpoint/restore.h"
 #include "thalweg/checkpoint/save.h"
 #include "thalweg/checkpoint/test_blocks.h"
+#include "thalweg/checkpoint/test_saves.h"
 #include "thalweg/ranks/test_ranks.h"
 #include "thalweg/storage/test_directory.h"
 
@@ -19,47 +20,6 @@ namespace thalweg::checkpoint {
 using ranks::run_all_ranks;
 using ranks::run_ranks;
 namespace {
-
-std::vector<std::string> files_in(storage::TestDirectory const& directory) {
-    std::vector<std::string> names;
-    for (auto const& entry : std::filesystem::directory_iterator(directory.path(""))) {
-        names.push_back(entry.path().filename());
-    }
-    std::ranges::sort(names);
-    return names;
-}
-
-using Files = std::vector<std::string>;
-constexpr char kList[] = ".psi.h5.saved";
-
-// An array of one axis whose elements are `value`.
-SaveReport save_value(std::string const& path, double value, unsigned keep = 2, std::uint64_t count = 5000) {
-    Values const values(count, value);
-    auto const comm = alone();
-    SaveOptions options;
-    options.keep = keep;
-    return save(path, {{"psi", model::Scalar::complex128, {count}, {{{{0}, {count}}, values.data()}}}}, *comm, options);
-}
-
-double value_of(State const& state) {
-    Values one(1);
-    state.read("psi", {{0}, {1}}, std::as_writable_bytes(std::span(one)));
-    return one[0].real();
-}
-
-State restored(std::string const& path) {
-    auto const comm = alone();
-    return restore(path, *comm);
-}
-
-void flip_byte(std::string const& path, std::uint64_t offset) {
-    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
-    file.seekg(static_cast<std::streamoff>(offset));
-    auto const byte = static_cast<char>(file.get() ^ 1);
-    file.seekp(static_cast<std::streamoff>(offset));
-    file.put(byte);
-    ASSERT_TRUE(file.good());
-}
 
 // What each of `ranks` ranks is told, where each gives the array that `make` makes for it.
 std::vector<std::string> refusals(std::string const& path, int ranks,

@@ -14,6 +14,7 @@
 #include "thalweg/base/assert.h"
 #include "thalweg/base/error.h"
 #include "thalweg/checkpoint/record.h"
+#include "thalweg/checkpoint/version.h"
 
 namespace thalweg::checkpoint {
 namespace {
@@ -45,15 +46,19 @@ std::optional<struct stat> status_of(std::string const& path) {
     base::fail_system({"cannot look at " + path}, errno);
 }
 
-// Returns "", or why the file has no arrays that could be restored. What is read for that is small.
+// Returns "", or why the file has no arrays that could be restored. What is read for that is small. Throws
+// base::SystemError if the machine does not read it: then the file may be whole.
 std::string why_lost(storage::Storage const& file) {
     try {
         read_record(file);
         return {};
+    } catch (UnknownVersion const&) { // a newer Thalweg restores it
+        return {};
     } catch (base::DataError const& error) {
         return error.what();
-    } catch (base::SystemError const& error) { // the device cannot read it
-        return error.what();
+    } catch (base::SystemError const& error) {
+        if (error.code != EIO) throw;
+        return error.what(); // the device cannot read it
     }
 }
 
@@ -80,6 +85,8 @@ NewFile::NewFile(std::string const& path, std::string const& id, unsigned keep)
         base::fail_usage({"cannot save to " + path, "it is a folder"});
     try {
         list_ = read_list(path_).value_or(SavedList());
+    } catch (UnknownVersion const&) { // a new list would not have what this one has
+        throw;
     } catch (base::DataError const& error) {
         problems_.emplace_back(error.what());
     }

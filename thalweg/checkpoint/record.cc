@@ -1,12 +1,12 @@
 #include "thalweg/checkpoint/record.h"
 
 #include <cstring>
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "thalweg/base/error.h"
 #include "thalweg/checkpoint/head.h"
 #include "thalweg/checkpoint/pieces.h"
+#include "thalweg/checkpoint/version.h"
 #include "thalweg/model/schema.h"
 
 namespace thalweg::checkpoint {
@@ -52,11 +52,7 @@ Record from_bytes(RecordBytes const& bytes, std::string const& path) {
     try {
         auto const text =
             Json::parse(std::string_view(reinterpret_cast<char const*>(bytes.text.data()), bytes.text.size()));
-        if (auto const version = text.at("format_version").get<int>(); version != kVersion) {
-            base::fail_data({path + " cannot be restored",
-                             fmt::format("its version is {}, this Thalweg reads {}", version, kVersion),
-                             "take a newer Thalweg"});
-        }
+        check_version(path + " cannot be restored", text.at("format_version").get<int>(), kVersion);
         Record record{text.at("id"), model::schema_from_json(text.at("schema").get<std::string>()).attributes,
                       text.at("arrays")};
         std::size_t at = 0;

@@ -12,6 +12,7 @@
 #include "thalweg/base/checksum.h"
 #include "thalweg/base/error.h"
 #include "thalweg/base/file_descriptor.h"
+#include "thalweg/checkpoint/version.h"
 
 namespace thalweg::checkpoint {
 namespace {
@@ -63,11 +64,8 @@ std::string checksum_line(std::string_view text) {
 SavedList list_from(std::string const& file, std::string_view text) {
     try {
         auto const json = Json::parse(text);
-        if (auto const version = json.at("format_version").get<int>(); version != kListVersion) {
-            base::fail_data({fmt::format("the list of checkpoints {} cannot be read", file),
-                             fmt::format("its version is {}, this Thalweg reads {}", version, kListVersion),
-                             "take a newer Thalweg"});
-        }
+        check_version(fmt::format("the list of checkpoints {} cannot be read", file),
+                      json.at("format_version").get<int>(), kListVersion);
         SavedList list{json.at("numbers").get<std::vector<std::uint64_t>>(), {}, {}};
         for (auto const& each : json.at("saved")) list.saved.push_back(saved_from(each));
         if (json.contains("next")) list.next = saved_from(json.at("next"));

@@ -39,7 +39,7 @@ struct SavedList {
 std::string older(std::string const& path, std::uint64_t number); // `path`.N
 
 // Returns none if there is no list: nothing was saved, or it was left behind when files were moved. Throws
-// base::DataError if it is damaged.
+// base::DataError if it is damaged, and UnknownVersion (version.h) if a newer Thalweg has written it.
 std::optional<SavedList> read_list(std::string const& path);
 
 // Replaces the list by another one, durably once the folder is synced. `beside` is a name for it until then.
