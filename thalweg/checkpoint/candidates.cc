@@ -77,6 +77,9 @@ Candidates find_candidates(std::string const& path) {
         list = read_list(target);
     } catch (base::DataError const& error) {
         damage = error.what();
+    } catch (base::SystemError const& error) { // a list that cannot be read makes no checkpoint unreadable
+        if (found.files.empty()) throw;
+        damage = error.what();
     }
     if (list) {
         add_from_list(found, target, *list);

@@ -14,8 +14,8 @@ struct Candidates {
 };
 
 // Returns `path`, and the older ones that its list has. Without a list, `path` has to be there, and those that follow
-// it without a gap are taken for older ones. Throws base::SystemError (ENOENT) if there are none, and base::DataError
-// if there are files that only a damaged list could tell from others.
+// it without a gap are taken for older ones: so it is, too, if the list cannot be read. Throws base::SystemError
+// (ENOENT) if there are none, and base::DataError if there are files that only a damaged list could tell from others.
 Candidates find_candidates(std::string const& path);
 
 } // namespace thalweg::checkpoint

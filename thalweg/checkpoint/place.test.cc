@@ -63,5 +63,20 @@ TEST(CheckpointPlaces, AListOfANewerVersionStays) {
     EXPECT_EQ(value_of(restored(path)), 1);
 }
 
+TEST(CheckpointPlaces, AListThatCannotBeReadIsReported) {
+    storage::TestDirectory const directory;
+    auto const path = directory.path("psi.h5"), list = directory.path(kList);
+    save_value(path, 1);
+    save_value(path, 2);
+    std::filesystem::remove(list);
+    std::filesystem::create_directory(list);
+    auto const state = restored(path);
+    EXPECT_EQ(value_of(state), 2);
+    ASSERT_EQ(state.problems().size(), 1u);
+    EXPECT_NE(state.problems()[0].find(list), std::string::npos) << state.problems()[0];
+    flip_byte(path, 5000);
+    EXPECT_EQ(restored(path).path(), path + ".1");
+}
+
 } // namespace
 } // namespace thalweg::checkpoint
