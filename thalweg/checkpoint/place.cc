@@ -21,7 +21,8 @@ namespace {
 
 constexpr std::string_view kEnding = ".saving";
 constexpr std::string_view kLinkEnding = ".older.saving", kListEnding = ".list.saving"; // while the file has its lock
-constexpr int kMostLinks = 40;                                                          // as the kernel follows
+constexpr std::size_t kIdDigits = 32;
+constexpr int kMostLinks = 40; // as the kernel follows
 
 std::string folder_of(std::string const& path) {
     auto const folder = std::filesystem::path(path).parent_path().string();
@@ -60,6 +61,16 @@ std::string why_lost(storage::Storage const& file) {
         if (error.code != EIO) throw;
         return error.what(); // the device cannot read it
     }
+}
+
+// Returns the ending of a name that a save has given to a file beside `name`: what follows the id. Returns "" for any
+// other name, such as those that saves to NAME.bak give.
+std::string_view ending_beside(std::string_view name, std::string_view given) {
+    auto const prefix = fmt::format(".{}.", name);
+    if (!given.starts_with(prefix) || given.size() < prefix.size() + kIdDigits) return {};
+    auto const id = given.substr(prefix.size(), kIdDigits), ending = given.substr(prefix.size() + kIdDigits);
+    if (id.find_first_not_of("0123456789abcdef") != std::string_view::npos) return {};
+    return ending == kEnding || ending == kLinkEnding || ending == kListEnding ? ending : std::string_view();
 }
 
 } // namespace
@@ -133,12 +144,12 @@ std::vector<std::uint64_t> NewFile::chain() const {
 
 // A lock tells whether the job that made a file is alive.
 void NewFile::remove_remnants() const {
-    auto const prefix = "." + name_of(path_) + ".";
     std::vector<std::string> helpers;
     for (auto const& name : base::list_directory(folder_of(path_))) {
         auto const other = folder_of(path_) + "/" + name;
-        if (!name.starts_with(prefix) || !name.ends_with(kEnding) || other == own_) continue;
-        if (name.ends_with(kLinkEnding) || name.ends_with(kListEnding)) {
+        auto const ending = ending_beside(name_of(path_), name);
+        if (ending.empty() || other == own_) continue;
+        if (ending != kEnding) {
             helpers.push_back(other);
             continue;
         }

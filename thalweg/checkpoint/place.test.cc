@@ -78,5 +78,22 @@ TEST(CheckpointPlaces, AListThatCannotBeReadIsReported) {
     EXPECT_EQ(restored(path).path(), path + ".1");
 }
 
+TEST(CheckpointPlaces, OnlyWhatSavesToThePathHaveLeftIsRemoved) {
+    storage::TestDirectory const directory;
+    auto const path = directory.path("psi.h5");
+    std::string const id(32, 'a');
+    Files const others{".psi.h5." + std::string(32, 'x') + ".saving", ".psi.h5.bak." + id + ".list.saving",
+                       ".psi.h5.bak." + id + ".saving", ".psi.h5.mine.saving"};
+    for (auto const& name : others) std::ofstream(directory.path(name)) << "of others";
+    for (auto const* ending : {".saving", ".older.saving", ".list.saving"}) {
+        std::ofstream(directory.path(".psi.h5." + id + ending)) << "left";
+    }
+    save_value(path, 1);
+    auto stay = others;
+    stay.insert(stay.end(), {kList, "psi.h5"});
+    std::ranges::sort(stay);
+    EXPECT_EQ(files_in(directory), stay);
+}
+
 } // namespace
 } // namespace thalweg::checkpoint
