@@ -11,10 +11,12 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import h5py
 import numpy as np
 import pytest
+from checkpoint_ranks import on_ranks
 
 import thalweg as tw
 from thalweg.checkpoint import Block, restore, save, save_async
@@ -96,3 +98,38 @@ def test_a_save_that_failed_blocks_no_later_one(tmp_path: Path, first: str, code
     finally:
         gc.enable()
     assert np.array_equal(restore(path).read("psi"), blocks(3)["psi"].array)
+
+
+def save_after_a_failure(comm: Any, path: Path, ways: list[Path]) -> list[str]:
+    """Returns what saves to `ways` say after a save in the background to `path` that failed and was not waited for."""
+    rank, ranks = (comm.Get_rank(), comm.Get_size()) if comm else (0, 1)
+    large = {"psi": Block(blocks(rank)["psi"].array, (ranks * _COUNT,), (rank * _COUNT,))}
+    small = {"psi": Block(np.zeros(1), (ranks,), (rank,))}
+    told = []
+    with files_of_at_most(1_000_000):
+        saving = save_async(path, large, comm, codec="shuffle+deflate-1")
+        while not saving.is_done:
+            time.sleep(0.01)
+        for way in ways:
+            try:
+                told.append(save(way, small, comm).path)
+            except tw.SystemError as error:
+                told.append(str(error))
+    return told
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+@pytest.mark.parametrize("between", [[], ["other.h5"]])  # that completes the first one, if all ranks must
+def test_the_next_save_to_the_path_says_that_an_earlier_one_failed(
+    tmp_path: Path, ranks: int, between: list[str]
+) -> None:
+    path = tmp_path / "psi.h5"
+    ways = [tmp_path / name for name in [*between, "psi.h5", "psi.h5"]]
+    if ranks == 1:
+        answers = [save_after_a_failure(None, path, ways)]
+    else:
+        answers = on_ranks(ranks, save_after_a_failure, path, ways)
+    for told in answers:
+        assert told[:-2] == [str(way) for way in ways[:-2]]
+        assert "File too large" in told[-2], told
+        assert told[-1] == str(path)

@@ -144,6 +144,7 @@ class SavingInBackground:
         """Waits until the checkpoint is durable and returns its report. All ranks must call it. Raises what failed."""
         self.complete()
         if self._error is not None:
+            self._forget()
             raise self._error
         assert self._report is not None
         return self._report
@@ -156,6 +157,8 @@ class SavingInBackground:
         if self._saving is not None:
             saving, self._saving = self._saving, None
             self._finish(saving)
+            if self._error is None:
+                self._forget()
 
     def needs_all_ranks(self, path: str, comm: Any) -> bool:
         """Returns whether a save to `path` over `comm` must first let all ranks complete this one together."""
@@ -187,8 +190,12 @@ class SavingInBackground:
             self._error = error
             saving.close()  # the error refers to this frame, and whoever keeps it keeps no file locked
 
+    def _forget(self) -> None:
+        """Lets neither the next save to this path nor the end of the program ask for this one."""
+        if _waited_for.get(self.path) is self:
+            del _waited_for[self.path]
+
     def _finish(self, saving: _core.Saving) -> None:
-        _waited_for.pop(self.path, None)
         try:
             if self._report is None and self._error is None:
                 self._report = SaveReport.of(saving.finish(self._ranks))
