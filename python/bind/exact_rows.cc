@@ -127,6 +127,7 @@ std::optional<std::span<std::byte const>> text_of(PyObject* value) {
 bool read_string(PyObject* value, ExactValues& to) {
     auto const text = text_of(value);
     if (!text || !to.add_number(static_cast<std::uint64_t>(text->size()))) return false;
+    to.hold(value);
     to.add_bytes(*text);
     return true;
 }

@@ -30,6 +30,7 @@ void ExactValues::expect(std::size_t columns) {
 void ExactValues::clear() {
     numbers_.clear();
     buffers_.clear();
+    held_.clear();
     columns_.clear();
     growing_used_ = 0;
     has_rows_ = false;

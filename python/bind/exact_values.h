@@ -49,6 +49,8 @@ class ExactValues {
     }
     void add_bytes(std::span<std::byte const> bytes) { columns_.push_back(bytes); }
     void add_empty(std::size_t columns) { columns_.insert(columns_.end(), columns, std::span<std::byte const>()); }
+    // A string whose bytes are added stays until the call is over, whatever other threads do with the dictionary.
+    void hold(nanobind::handle value) { held_.push_back(nanobind::borrow(value)); }
     Buffer& add_buffer(nanobind::handle value, int flags) { return buffers_.emplace_back(value, flags); }
 
     // Columns that grow item by item: those of the elements of a list. They are added when they are whole.
@@ -60,10 +62,11 @@ class ExactValues {
     // One row without a leading axis, which does not go together with an array of one row.
     static constexpr std::uint64_t kOneRow = ~std::uint64_t{0};
 
-    void clear();
+    void clear(); // with the GIL
 
     std::vector<std::uint64_t> numbers_; // spans point into it, so it never grows beyond its capacity
     std::vector<Buffer> buffers_;
+    std::vector<nanobind::object> held_;
     std::vector<std::vector<std::byte>> growing_;
     std::size_t growing_used_ = 0;
     std::vector<std::span<std::byte const>> columns_;

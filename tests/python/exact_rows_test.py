@@ -1,5 +1,7 @@
 """Rows that need no conversion are read by the core; what it takes, and what is refused, are the same without it."""
 
+import subprocess
+import sys
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -159,3 +161,36 @@ def test_the_core_takes_rows_of_the_declared_types(tmp_path: Path, monkeypatch: 
     wanted = {"a": 255, "b": 1.0, "c": "µ", "d": [1, 2], "e": {"f": [3]}, "g": None, "h": 1.5, "i": "text"}
     assert run["t"].read().to_awkward().to_list() == [wanted, wanted]
     assert run["n"]["x"][:].tolist() == list(range(1000))
+
+
+REPLACED = """
+import sys, threading, time
+import thalweg as tw
+
+size = 200 << 20
+with tw.create(sys.argv[1], {"t": {"s": tw.string}}, tuning={"narrow_codec": "none"}) as out:
+    with out.producer("t") as producer:
+        row = {}
+        begun = threading.Event()
+
+        def replace():
+            begun.wait()
+            time.sleep(float(sys.argv[2]))  # the main thread has no GIL while it copies
+            row["s"] = ""
+
+        thread = threading.Thread(target=replace)
+        thread.start()
+        row["s"] = "x" * size
+        begun.set()
+        producer.append(row)
+        thread.join()
+with tw.open(sys.argv[1]) as run:
+    assert str(run["t"]["s"][0]) in ("x" * size, "")
+"""
+
+
+@pytest.mark.parametrize("wait_s", [0.001, 0.01, 0.05])
+def test_a_string_that_another_thread_replaces_is_whole(tmp_path: Path, wait_s: float) -> None:
+    command = [sys.executable, "-c", REPLACED, str(tmp_path / "run.h5"), str(wait_s)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, (done.returncode, done.stderr[-1000:])
