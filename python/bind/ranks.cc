@@ -56,7 +56,10 @@ std::exception_ptr as_thrown(nb::handle error) {
         return std::make_exception_ptr(base::SystemError(text, nb::cast<int>(error.attr("errno"))));
     }
     auto const named = nb::cast<std::string>(errors.attr("text_of")(error));
-    return std::make_exception_ptr(base::SystemError(named, ECANCELED));
+    auto code = ECANCELED;
+    if (nb::isinstance(error, PyExc_MemoryError)) code = ENOMEM;
+    if (nb::isinstance(error, PyExc_OSError)) nb::try_cast(error.attr("errno"), code); // it may have none
+    return std::make_exception_ptr(base::SystemError(named, code));
 }
 
 } // namespace thalweg::bind

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 from checkpoint_ranks import on_ranks
 
+import thalweg as tw
 from thalweg.checkpoint import Block, restore, save, save_async
 
 _SHAPE = (4, 3)
@@ -154,3 +156,32 @@ def test_a_save_that_is_under_way_is_completed_whatever_a_rank_gives() -> None:
     assert answers[0][-1] == "96 bytes"
     assert restore("psi.h5").attributes["step"] == 2
     assert "step" not in restore("psi.h5.1").attributes
+
+
+class Failing:
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+    def __fspath__(self) -> str:
+        raise self.error
+
+
+def save_what_fails(comm: Any, error: Exception) -> int | None:
+    rank = comm.Get_rank()
+    try:
+        save(Failing(error) if rank == 1 else "psi.h5", {"psi": block(rank)}, comm)
+    except tw.SystemError as failed:
+        return failed.errno
+    return None
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (MemoryError(), errno.ENOMEM),
+        (OSError(errno.ESTALE, "Stale file handle"), errno.ESTALE),
+        (tw.SystemError(errno.EIO, "the device fails"), errno.EIO),
+    ],
+)
+def test_what_the_machine_refuses_is_no_wrong_request(error: Exception, code: int) -> None:
+    assert on_ranks(2, save_what_fails, error) == [code, code]

@@ -7,7 +7,6 @@ import os
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from thalweg._base import errors
 from thalweg._base.errors import Error, UsageError, text_of
 from thalweg._base.ranks import Ranks
 
@@ -48,10 +47,10 @@ def number(name: str, given: Any, least: int, most: int) -> int:
 
 
 def _told(error: Exception) -> Exception:
-    """Returns the error as one of the request, unless the machine has failed."""
-    if isinstance(error, (UsageError, errors.SystemError)):
+    """Returns the error as one of the request, unless the machine has failed, or the bytes of a file are wrong."""
+    if isinstance(error, (Error, OSError, MemoryError)):
         return error
-    return UsageError(str(error) if isinstance(error, Error) else text_of(error))
+    return UsageError(text_of(error))
 
 
 def _readable(path: Any) -> str:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from thalweg import _core
+from thalweg._base.errors import DataError, UsageError
 from thalweg._base.paths import Path
 from thalweg._base.ranks import Over, Ranks, duplicate, ranks_of
 from thalweg._base.report import Report
@@ -262,7 +263,11 @@ def _begin(
         given = attributes if isinstance(attributes, Attributes) else Attributes(attributes, of=text)
         schema = json.dumps({"tables": [], "attributes": given.to_json()})
         most_copied = _NO_LIMIT if memory is None else number("memory", memory, 0, _NO_LIMIT)
-        return _core.SaveRequest(text, declare(blocks, codec), schema, number("keep", keep, 1, _MOST_KEPT), most_copied)
+        most_kept = number("keep", keep, 1, _MOST_KEPT)
+        try:
+            return _core.SaveRequest(text, declare(blocks, codec), schema, most_kept, most_copied)
+        except DataError as error:  # what was given has no form in the file; no file was read
+            raise UsageError(str(error)) from None
 
     _complete_earlier(path, comm)
     return _core.Saving(agreed(ranks, path, _core.refuse_save, request), ranks)
