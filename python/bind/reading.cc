@@ -14,6 +14,7 @@
 #include "signals.h"
 #include "thalweg/base/parallel.h"
 #include "thalweg/base/scratch_budget.h"
+#include "thalweg/checkpoint/head.h"
 #include "thalweg/checkpoint/verify.h"
 #include "thalweg/dataset/read/follower.h"
 #include "thalweg/dataset/read/reader.h"
@@ -65,14 +66,24 @@ std::optional<std::tuple<std::uint64_t, std::uint64_t, std::uint64_t, std::int64
     return std::tuple(state->device, state->inode, state->size_bytes, state->mtime_ns);
 }
 
-// `progress` is called with the fraction that is done, from any thread, one call at a time.
+// `progress` is called with the fraction that is done, from any thread, one call at a time. A checkpoint is read twice:
+// as datasets, and as its record says.
 Verification verify_file(std::string const& path, unsigned threads,
                          std::optional<std::function<void(double)>> const& progress) {
-    auto found = verify(path, threads, [&, check = signal_check()](double share) {
+    auto const tell = [&, check = signal_check()](double share) {
         if (progress) (*progress)(share);
         check();
+    };
+    std::optional<double> share_of_datasets; // asked for once the file is open
+    auto found = dataset::verify(path, threads, [&](double share) {
+        if (!share_of_datasets) {
+            auto const file = storage::open_file_storage(path, storage::OpenMode::read_only);
+            share_of_datasets = checkpoint::is_checkpoint(*file) ? 0.5 : 1.0;
+        }
+        tell(*share_of_datasets * share);
     });
-    if (auto checkpoint = checkpoint::verify(path, threads > 0 ? threads : base::usable_cores())) {
+    auto const threads_used = threads > 0 ? threads : base::usable_cores();
+    if (auto checkpoint = checkpoint::verify(path, threads_used, [&](double share) { tell(0.5 + 0.5 * share); })) {
         found.pages = checkpoint->pieces; // its record has checksums of all that the datasets have
         found.pages_without_checksum = 0;
         std::erase_if(found.left_out, [](auto const& each) { return each.path == "/thalweg"; }); // the record

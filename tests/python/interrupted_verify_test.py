@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 
 import thalweg as tw
+from thalweg import _core
+from thalweg.checkpoint import Block, save
 
 ROWS = 4_000_000
 
@@ -51,6 +53,24 @@ def test_a_signal_ends_verify(path: Path) -> None:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
     assert took < max(0.6 * whole, 0.15), (took, whole)
+
+
+def test_both_readings_of_a_checkpoint_are_progress_and_can_be_ended(tmp_path: Path) -> None:
+    path = tmp_path / "psi.h5"
+    save(path, {"psi": Block(np.arange(1 << 21), (1 << 21,), (0,))})
+    shares: list[float] = []
+    pieces = _core.verify(str(path), 2, shares.append).pages
+    assert pieces > 15
+    assert shares == sorted(shares)
+    assert shares[-1] == 1
+    assert len([share for share in shares if 0.5 < share <= 1]) == pieces
+
+    def press(share: float) -> None:
+        if share > 0.75:
+            raise PressedError
+
+    with pytest.raises(PressedError):
+        _core.verify(str(path), 2, press)
 
 
 def has_open(pid: int, path: Path) -> bool:

@@ -153,7 +153,7 @@ void State::read(std::string const& name, Box const& box, std::span<std::byte> o
     base::parallel_for(readings.size(), threads_, [&](std::size_t i) { read_into(*file_, readings[i], memory); });
 }
 
-std::vector<std::string> State::find_damage(int rank, int ranks) const {
+std::vector<std::string> State::find_damage(int rank, int ranks, std::function<void(double)> const& progress) const {
     std::vector<Reading> all;
     for (auto const& stored : record_.arrays) {
         auto const more = readings_of(stored);
@@ -164,11 +164,12 @@ std::vector<std::string> State::find_damage(int rank, int ranks) const {
     std::vector<std::string> found;
     if (rank == 0) found = structure_damage(*file_);
     base::Mutex mutex;
+    std::size_t done = 0;
     base::parallel_for(end - first, threads_, [&](std::size_t i) {
         auto damage = why_damaged(*file_, all[first + i]);
-        if (damage.empty()) return;
         base::Lock const lock(mutex);
-        found.push_back(std::move(damage));
+        if (!damage.empty()) found.push_back(std::move(damage));
+        if (progress) progress(static_cast<double>(++done) / static_cast<double>(end - first));
     });
     return found;
 }

@@ -16,6 +16,7 @@
 #pragma once
 
 #include <exception>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -51,8 +52,9 @@ class State {
     // is read is damaged; `out` means nothing then.
     void read(std::string const& name, Box const& box, std::span<std::byte> out) const;
 
-    // Returns sentences about what is not as it was written in the share of `rank`, one of `ranks`.
-    std::vector<std::string> find_damage(int rank, int ranks) const;
+    // Returns sentences about what is not as it was written in the share of `rank`, one of `ranks`. `progress` is
+    // called with the fraction that is done, from any thread, one call at a time.
+    std::vector<std::string> find_damage(int rank, int ranks, std::function<void(double)> const& progress = {}) const;
 
   private:
     std::string path_;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,7 +14,9 @@ struct Verified {
     std::vector<std::string> faults;
 };
 
-// Returns nothing if the file is no checkpoint. Throws base::SystemError if it cannot be read.
-std::optional<Verified> verify(std::string const& path, unsigned threads);
+// Returns nothing if the file is no checkpoint. Throws base::SystemError if it cannot be read. `progress` is called
+// with the fraction that is done, from any thread, one call at a time; what it throws ends this.
+std::optional<Verified> verify(std::string const& path, unsigned threads,
+                               std::function<void(double)> const& progress = {});
 
 } // namespace thalweg::checkpoint
