@@ -139,6 +139,19 @@ def test_a_restart_with_the_same_name_numbers_on(tmp_path: Path) -> None:
     assert sorted(os.listdir(tmp_path)) == [f"run-0000{number}.h5" for number in (1, 2, 3)]
 
 
+def test_an_earlier_run_that_cannot_be_asked_stops_no_later_one(tmp_path: Path) -> None:
+    out = tmp_path / "run.h5"
+    killed(out)
+    journal = Path(f"{out}.journal")
+    journal.write_bytes(bytes(journal.stat().st_size))
+    words = [THALWEG, "record", "--out", str(out), *SMALL, "--records", "100", "--continue"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert f"{out} of an earlier run is not complete (" in done.stderr
+    assert "the run begins all the same" in done.stderr
+    assert rows_of(tmp_path / "run-00002.h5") == 300
+
+
 def test_a_file_that_is_there_is_continued_in_the_next_number(tmp_path: Path, thalweg_command: Any) -> None:
     out = tmp_path / "run.h5"
     options = (*SMALL, "--records", "100", "--continue")

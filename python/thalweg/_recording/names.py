@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from thalweg import _core
-from thalweg._base.errors import SystemError, UsageError  # noqa: A004
+from thalweg._base.errors import Error, SystemError, UsageError  # noqa: A004
 from thalweg._recording.options import RecordOptions
 
 
@@ -39,11 +39,19 @@ def behind_earlier(options: RecordOptions) -> EarlierFiles:
         return EarlierFiles()
     earlier = earlier_files(Path(options.out), with_first=not is_rotated)
     for file in earlier.unfinished:  # both would number their files in turn
-        if file.exists() and _core.writers_of(str(file)) == "alive":
+        if _is_written(file):
             raise UsageError(
                 f"cannot record into {options.out} (another process is writing {file}): give another file with --out"
             )
     return earlier
+
+
+def _is_written(file: Path) -> bool:
+    """Returns whether another process writes the file. What cannot be told stops no run: `recover` says why it is."""
+    try:
+        return file.exists() and _core.writers_of(str(file)) == "alive"
+    except (Error, OSError):
+        return False
 
 
 def earlier_files(path: Path, *, with_first: bool) -> EarlierFiles:
