@@ -23,14 +23,16 @@ def rows_of(*paths: Path) -> int:
     return sum(len(table["timestamp"]) for table in columns(*paths).values())
 
 
-def killed(out: Path, *options: str) -> None:
-    """Leaves a run of which all processes were killed."""
+def killed(out: Path, *options: str) -> set[str]:
+    """Leaves a run of which all processes were killed. Returns the paths of its shared memory."""
     with recording(out, *SMALL, "--rate", "2kHz", *options, start_new_session=True) as recorder:
         wait_for(lambda: any(out.parent.glob("*.journal")))
         workers = recorder.workers()
+        memory = set(re.findall(r"/dev/shm/\S+", Path(f"/proc/{recorder.process.pid}/maps").read_text()))
         os.killpg(recorder.process.pid, signal.SIGKILL)
         recorder.process.wait()
         wait_for(lambda: not any(Path(f"/proc/{pid}").exists() for pid in workers))
+    return memory
 
 
 def test_a_folder_that_is_renamed_ends_nothing(tmp_path: Path) -> None:
@@ -137,6 +139,20 @@ def test_a_restart_with_the_same_name_numbers_on(tmp_path: Path) -> None:
     assert rows_of(tmp_path / "run-00003.h5") == 300
     assert rows_of(tmp_path / "run-00001.h5") > 0
     assert sorted(os.listdir(tmp_path)) == [f"run-0000{number}.h5" for number in (1, 2, 3)]
+
+
+def test_losses_of_an_earlier_run_fail_the_next_one_also_if_it_is_quiet(tmp_path: Path) -> None:
+    out = tmp_path / "run.h5"
+    words = [THALWEG, "record", "--out", str(out), *SMALL, "--records", "100", "--continue", "--quiet"]
+    for is_memory_gone in (False, True):
+        memory = killed(out, "--force")
+        assert memory
+        for path in memory if is_memory_gone else ():  # as a restart of the machine does it
+            Path(path).unlink()
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        assert f"{out} of an earlier run is complete now" in done.stderr
+        assert ("more may be missing" in done.stderr) == is_memory_gone, done.stderr
+        assert done.returncode == is_memory_gone, done.stderr
 
 
 def test_an_earlier_run_that_cannot_be_asked_stops_no_later_one(tmp_path: Path) -> None:

@@ -39,7 +39,11 @@ class RecordingProgress:
 
     def say(self, sentence: str) -> None:
         if not self._quiet:
-            self._try(lambda: print(sentence, file=sys.stderr, flush=True))  # noqa: T201
+            self.tell(sentence)
+
+    def tell(self, sentence: str) -> None:
+        """Says what is no progress, also in a quiet run."""
+        self._try(lambda: print(sentence, file=sys.stderr, flush=True))  # noqa: T201
 
     def say_starting(self) -> None:
         """Says on a terminal that the run is starting, since producers need a second to start."""

@@ -25,6 +25,7 @@ from thalweg._recording.tuning import tuning_of
 from thalweg._recording.watch import Problems
 from thalweg._recording.workers import RecordingWorkers, count_usable_cores
 from thalweg._schema.left_out import problems_of
+from thalweg._writing.reports import RunReport, report_of
 
 _TICK_S = 0.05
 _LOOK_NS = 250_000_000
@@ -114,13 +115,18 @@ class RecordingSession:
                 self._problems.note(f"{path} of an earlier run is not complete: `thalweg recover {path}` completes it")
                 continue
             try:
-                report = _core.recover(str(path)).report
-                rows = sum(table.rows for table in report.tables)
-                self._progress.say(f"{path} of an earlier run is complete now: {rows:,} records")
-                for note in report.notes:
-                    self._problems.note(note)
+                self._say_completed(path, report_of(_core.recover(str(path))))
             except Error as error:  # that run is over, and this one must not wait for its user
                 self._problems.fail(f"{path} of an earlier run is not complete ({error}): the run begins all the same")
+
+    def _say_completed(self, path: Path, report: RunReport) -> None:
+        sentence = f"{path} of an earlier run is complete now: {report.rows:,} records"
+        if report.is_whole:
+            self._progress.tell(sentence)
+        else:
+            self._problems.fail(f"{sentence}, and {', '.join(_losses(report))}")
+        for note in report.notes:
+            self._problems.note(note)
 
     def _begin(self) -> None:
         if problem := self._command(self._options.on_start):
@@ -284,6 +290,13 @@ class RecordingSession:
             allow_missing=self._options.allow_missing,
             abandoned=self._abandoned,
         )
+
+
+def _losses(report: RunReport) -> list[str]:
+    """Returns what a report that is not whole says was lost."""
+    counts = {"lost": report.lost_rows, "lost work units": report.units_lost, "damaged pages": report.damaged_pages}
+    losses = [f"{count:,} {what}" for what, count in counts.items() if count]
+    return [*losses, "more may be missing"] if report.rows_may_be_missing else losses
 
 
 def _create_options(options: RecordOptions, nodes: NodePlan) -> _core.CreateOptions:
