@@ -92,6 +92,8 @@ class WorkerProcess:
                 message = json.loads(line)
             except ValueError:  # a library has printed something
                 continue
+            if not isinstance(message, dict):
+                continue
             if "ready" in message:
                 self.ready.set()
             self._has_reported = "rows" in message
