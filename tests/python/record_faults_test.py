@@ -149,6 +149,25 @@ def test_on_a_full_disk_the_file_is_closed_with_what_it_has(tmp_path: Path, thal
     assert thalweg_command("verify", tmp_path / "run.h5").returncode == 0
 
 
+def test_a_full_disk_is_said_while_the_run_waits_for_room(tmp_path: Path) -> None:
+    limit = 64 << 20
+    words = [THALWEG, "record", "--out", str(tmp_path / "run.h5"), "--codec", "none", "--duration", "60s", "--quiet"]
+    with subprocess.Popen(
+        words,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
+    ) as process:
+        assert process.stderr
+        said = process.stderr.readline()
+        begin = time.monotonic()
+        process.communicate(timeout=300)
+        took = time.monotonic() - begin
+    assert "takes no more rows at present" in said
+    assert process.returncode == 1
+    assert took > 3, "it waits 5 s for room"
+
+
 def test_two_recorders_on_one_path(tmp_path: Path, thalweg_command) -> None:
     with recording(tmp_path / "run.h5", *SMALL, "--rate", "1kHz") as recorder:
         for force in ((), ("--force",)):

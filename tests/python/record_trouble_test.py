@@ -35,6 +35,27 @@ def killed(out: Path, *options: str) -> set[str]:
     return memory
 
 
+def test_a_problem_that_is_over_stays_counted(tmp_path: Path) -> None:
+    out, aside = tmp_path / "run.h5", tmp_path / "aside.h5"
+    with recording(out, *SMALL, "--rate", "1kHz", "--duration", "60s", "--metrics", "0") as recorder:
+        (url,) = re.findall(r"http://[0-9.:]+/metrics", recorder.said)
+
+        def metric(name: str) -> float:
+            said = urllib.request.urlopen(url, timeout=10).read().decode()
+            return float(re.findall(f"^{name} (.*)", said, re.MULTILINE)[0])
+
+        for count in (1, 2):
+            out.rename(aside)
+            wait_for(lambda: metric("thalweg_failed") == 1)
+            assert metric("thalweg_problems_total") == count
+            aside.rename(out)
+            wait_for(lambda: metric("thalweg_failed") == 0)
+            assert metric("thalweg_problems_total") == count
+        recorder.signal(signal.SIGINT)
+        _, err = recorder.process.communicate(timeout=120)
+    assert err.count("run.h5 was moved while it is being written") == 2
+
+
 def test_a_folder_that_is_renamed_ends_nothing(tmp_path: Path) -> None:
     before, after = tmp_path / "before", tmp_path / "after"
     before.mkdir()

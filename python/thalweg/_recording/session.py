@@ -197,6 +197,7 @@ class RecordingSession:
         if status.has_failed or not status.failure:
             self._no_room_ns = 0
             return status.has_failed
+        self._problems.note(status.failure)
         now_ns = _core.monotonic_ns()
         if self._files.are_closing() or not self._no_room_ns:
             self._no_room_ns = now_ns
@@ -239,7 +240,7 @@ class RecordingSession:
 
     def _take_snapshot(self, state: str, now_ns: int) -> None:
         file, ask = self._files.current, self._problems.answer
-        file_problem = ask(file.writer.file_problem, f"the place of {file.path}", "")
+        self._problems.heard(ask(file.writer.file_problem, f"the place of {file.path}", self._problems.of_file))
         served = self._metrics.problem if self._metrics else ""
         for problem in filter(None, (self._progress.problem, self._control.problem, served)):
             self._problems.note(problem)
@@ -253,8 +254,8 @@ class RecordingSession:
             durable_lag_s=self._files.durable_lag_ns() * 1e-9,
             producers=self._workers.running(),
             free_bytes=ask(file.space.bytes, f"the free space of {file.path.parent}", None) if file.space else None,
-            failed=bool(self._problems.failures or self._rotation_problem or file_problem),
-            problems=self._problems.count + bool(file_problem),  # the committer says that one
+            failed=bool(self._problems.failures or self._rotation_problem or self._problems.of_file),
+            problems=self._problems.count,
             limit_s=self._duration_ns * 1e-9,
         )
         self._rates.put_into(snapshot)

@@ -31,6 +31,7 @@ class Problems:
         self.failures: dict[str, None] = {}  # used as a set that keeps its order
         self.count = 0
         self._said: set[str] = set()
+        self.of_file = ""  # what the committer said last about the file, and has not taken back
 
     def note(self, problem: str) -> None:
         """Says a problem with which the run goes on."""
@@ -40,6 +41,12 @@ class Problems:
         self.count += 1
         with contextlib.suppress(OSError, ValueError, AttributeError):  # stderr is closed: the metrics count it
             print(f"thalweg: {problem}", file=sys.stderr, flush=True)  # noqa: T201
+
+    def heard(self, problem: str) -> None:
+        """Counts what the committer says on stderr about the file, each time that it says something new."""
+        if problem and problem != self.of_file:
+            self.count += 1
+        self.of_file = problem
 
     def fail(self, problem: str) -> None:
         """Says a problem for which the exit code is 1."""
