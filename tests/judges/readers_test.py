@@ -14,6 +14,8 @@ import pytest
 from readers.kinds import KINDS
 from readers.programs_of_others import Digests, Served, expected, reader_of
 
+import thalweg as tw
+
 READERS = ("h5dump", "h5wasm", "jhdf", "jsfive", "netCDF4", "xarray")
 # jhdf applies the filters of a chunk that says that it went without, has no zstd, and knows no virtual datasets. For
 # bitshuffle with LZ4 it shows other values in some chunks, in files of h5py as well (see below).
@@ -80,6 +82,21 @@ def test_jhdf_shows_other_values_of_bitshuffle_in_files_of_h5py_too(tmp_path: Pa
     read.end()
     assert found["/whole"] == right["/whole"]
     assert found["/odd"] != right["/odd"]
+
+
+def test_jhdf_reads_files_that_are_larger_than_its_memory(tmp_path: Path) -> None:
+    """Judges record for as long as they like, and jhdf makes objects of unsigned integers and of each row of arrays."""
+    read, why_not = reader_of("jhdf")
+    if read is None:
+        pytest.skip(why_not)
+    path, rows = tmp_path / "large.h5", 3_000_000
+    number = np.arange(rows, dtype=np.uint64)
+    with tw.create(path, tw.schema({"ev": {"n": tw.uint64, "w": tw.array(tw.uint16, 4)}}), codec="none") as out:
+        out.producer("ev").append(n=number, w=(number[:, None] + np.arange(4, dtype=np.uint64)).astype(np.uint16))
+    found = read(path)
+    assert isinstance(read, Served)
+    read.end()
+    assert of_user(found) == of_user(expected(path))
 
 
 def test_jsfive_reads_contiguous_datasets_and_the_chunks_of_hdf5_1_8(files: dict[str, Path], tmp_path: Path) -> None:
