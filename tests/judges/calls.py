@@ -96,10 +96,6 @@ def start(work: Callable[[Say], None], said: int, errors: Path) -> tuple[int, in
     if child:
         os.close(reading_)
         return child, writing
-    os.close(writing)
-    os.setsid()
-    os.dup2(os.open(errors, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), 2)
-    os.read(reading_, 1)
 
     def say(what: str, **facts: Any) -> None:
         text = (json.dumps({"what": what, **facts}) + "\n").encode()
@@ -108,11 +104,16 @@ def start(work: Callable[[Say], None], said: int, errors: Path) -> tuple[int, in
         except OSError:  # this is the call that fails once
             os.write(said, text)
 
-    try:
+    try:  # what is raised here must not reach the mounts of the process that forks
+        os.close(writing)
+        os.setsid()
+        os.dup2(os.open(errors, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), 2)
+        select.select([reading_], [], [])  # no call of a program: it never fails
         work(say)
     except BaseException as error:
         say("error", error=f"{type(error).__name__}: {error}"[:400])
-    os._exit(0)
+    finally:
+        os._exit(0)
 
 
 def run(program: Program, folder: Path, failure: Failure | None) -> Ran:
