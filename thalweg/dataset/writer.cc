@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <exception>
 #include <filesystem>
 #include <fmt/format.h>
@@ -14,6 +13,7 @@
 #include "thalweg/base/assert.h"
 #include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
+#include "thalweg/base/say.h"
 #include "thalweg/dataset/begin/creation.h"
 #include "thalweg/dataset/begin/metadata.h"
 #include "thalweg/dataset/begin/resumption.h"
@@ -39,6 +39,11 @@ namespace {
 void grow_older(CommitStatus& status, std::uint64_t ns) {
     status.durable_lag_ns += ns;
     if (status.units_not_durable > 0) status.units_oldest_age_ns += ns;
+}
+
+// What a user can do about a run that has ended without a close.
+std::string advice_for(OpenRun const& run) {
+    return run.node ? run.node->advice(run.path()) : fmt::format("run `thalweg recover {}`", run.path());
 }
 
 } // namespace
@@ -160,12 +165,10 @@ void Writer::start_committer(BegunRun& begun) {
 Writer::~Writer() {
     bool const is_open = !ended_ && (committer_ || (part_ && part_->has_finished()));
     if (is_open && fork_generation_ == base::fork_generation()) {
+        abandon();
         // An exception that leaves the block of the writer says enough.
         if (std::uncaught_exceptions() == 0)
-            fmt::print(stderr,
-                       "thalweg: {} is not complete (its writer was not closed): complete it with `thalweg recover`\n",
-                       path());
-        abandon();
+            base::say(base::Message{path() + " is not complete", "its writer was not closed", advice_for(*run_)}.str());
     }
     // In a forked child the threads of the committer do not exist: there is nothing to stop, and nothing to join.
     if (fork_generation_ != base::fork_generation()) new (std::nothrow) std::shared_ptr<Committer>(committer_);
@@ -178,9 +181,7 @@ void Writer::check_open() const {
     }
     if (!ended_) return;
     auto const& head = run_->ledger->head();
-    if (head.state == LedgerState::failed)
-        base::fail_usage({head.failure, "",
-                          run_->node ? run_->node->advice(path()) : fmt::format("run `thalweg recover {}`", path())});
+    if (head.state == LedgerState::failed) base::fail_usage({head.failure, "", advice_for(*run_)});
     base::fail_usage({fmt::format("{} is closed", path()), "", "create another file"});
 }
 

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <atomic>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <functional>
 #include <latch>
@@ -163,6 +164,27 @@ TEST(Writer, WhatIsThereIsReplacedOnlyByForce) {
     writer = Writer::create(path, events(), force);
     writer->close(kTimeoutNs);
     EXPECT_EQ(rows_in(path), RowCounts{});
+}
+
+// A terminal that is gone, or a full disk behind stderr, ends neither the process nor what its destructors do.
+TEST(Writer, AForgottenWriterIsAbandonedEvenIfThatCannotBeSaid) {
+    if (kWhyNoFork != nullptr) GTEST_SKIP() << kWhyNoFork;
+    Directory const directory;
+    auto const path = directory.file("run.h5");
+    auto const child = ::fork();
+    if (child == 0) {
+        auto writer = Writer::create(path, events(), {});
+        auto producer = writer->producer("events");
+        append_events(producer, 0, 0, 3);
+        producer.finish();
+        ::dup2(::open("/dev/full", O_WRONLY), STDERR_FILENO);
+        writer.reset();
+        ::_exit(0);
+    }
+    int status = -1;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+    EXPECT_EQ(recover(path).report.tables[0].rows, 3u);
 }
 
 TEST(Writer, AnAbandonedRunIsRecoveredWhenItsProducersAreGone) {
