@@ -30,6 +30,7 @@
 #include <exception>
 #include <functional>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "thalweg/base/thread.h"
@@ -94,7 +95,6 @@ class Committer {
     void allocate();
     void count_units(ProducerIntake& producer);
     void look_for_file();
-    static void say(std::string const& problem);
     void say_once(std::string const& problem);
     void look_for_nodes();
     void end_without_others(std::string const& problem);
@@ -124,8 +124,8 @@ class Committer {
     PageCounts counts_;
     std::uint64_t journaled_entry_bytes_ = 0; // of work units, in the table of them
     std::shared_ptr<FileWatch const> watch_;
-    std::string file_problem_; // that was seen last
-    std::string said_;         // last, of what cannot be seen
+    std::string file_problem_;   // that was seen last
+    std::set<std::string> said_; // of what cannot be seen
     std::optional<NodeWatch> node_watch_;
     std::optional<Heartbeat> heartbeat_; // for other nodes
     Durability::Items flushing_items_;

@@ -1,9 +1,9 @@
 // What the committer asks of the machine now and then: whether producers live, where the file is, how other nodes are.
 // No question ends a run: what gets no answer is said, and asked again at the next look.
-#include <cstdio>
 #include <fmt/format.h>
 
 #include "thalweg/base/error.h"
+#include "thalweg/base/say.h"
 #include "thalweg/dataset/commit/committer.h"
 
 namespace thalweg::dataset {
@@ -29,25 +29,15 @@ bool Committer::is_dead(ProducerIntake const& producer) {
 
 void Committer::look_for_file() {
     if (!watch_) return;
-    std::string problem;
-    try {
-        problem = watch_->problem();
-    } catch (base::SystemError const& error) { // it is asked again, at the latest when the run is closed
-        problem = fmt::format("{} cannot be looked after ({})", run_.path(), error.what());
-    }
-    if (!problem.empty() && problem != file_problem_) say(problem);
+    auto const place = watch_->look();
+    auto problem = place.problem;
+    if (place.state == FileState::unknown) problem += ": the run goes on, and looks again";
+    if (!problem.empty() && problem != file_problem_) base::say(problem);
     file_problem_ = std::move(problem);
 }
 
 void Committer::say_once(std::string const& problem) {
-    if (problem != said_) say(problem);
-    said_ = problem;
-}
-
-// On stderr, which may be a closed terminal or pipe: what cannot be said there must not end the run.
-void Committer::say(std::string const& problem) {
-    auto const line = fmt::format("thalweg: {}\n", problem);
-    static_cast<void>(std::fwrite(line.data(), 1, line.size(), stderr));
+    if (said_.insert(problem).second) base::say(problem);
 }
 
 // If the others cannot complete the run, what is still appended here would be promised in vain.

@@ -27,8 +27,7 @@ FilePlace FileWatch::look() const try {
     auto const what = there ? "another file has taken its place" : "there is no file of that name any more";
     return ours.links > 0 ? moved(what) : removed(what);
 } catch (base::SystemError const& error) {
-    auto const problem = base::Message{fmt::format("cannot see whether {} is in its place", path_), error.what(),
-                                       "the run goes on, and looks again"};
+    auto const problem = base::Message{fmt::format("cannot see whether {} is in its place", path_), error.what()};
     return {FileState::unknown, problem.str(), "", ""};
 }
 

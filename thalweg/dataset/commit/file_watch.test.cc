@@ -131,6 +131,23 @@ TEST_P(FileWatchOf, ARunGoesOnInAFolderThatIsRenamed) {
     EXPECT_EQ(Reader::open(after + "/" + GetParam())->rows(0), 2000u);
 }
 
+// Its folder has become a link that leads nowhere: no answer is no reason to end a run, and a close needs one.
+TEST_P(FileWatchOf, ARunWhoseFileCannotBeLookedForGoesOnUntilItsClose) {
+    auto const folder = directory_.file("folder"), elsewhere = directory_.file("elsewhere");
+    std::filesystem::create_directory(folder);
+    auto const writer = Writer::create(folder + "/" + GetParam(), events(), {});
+    ::testing::internal::CaptureStderr();
+    std::filesystem::rename(folder, elsewhere);
+    std::filesystem::create_symlink(folder, folder);
+    std::this_thread::sleep_for(std::chrono::milliseconds(2000));
+    auto const said = ::testing::internal::GetCapturedStderr();
+    EXPECT_NE(said.find("cannot see whether"), std::string::npos) << said;
+    EXPECT_TRUE(said.ends_with(": the run goes on, and looks again\n")) << said;
+    auto const failure = message_of([&] { writer->close(kTimeoutNs); });
+    EXPECT_NE(failure.find("cannot see whether"), std::string::npos) << failure;
+    EXPECT_EQ(failure.find("goes on"), std::string::npos) << failure;
+}
+
 TEST_P(FileWatchOf, ARunCopiedWhileItIsOpenCanBeRecovered) {
     std::filesystem::remove(path_);
     auto const said = writer_->file_problem();

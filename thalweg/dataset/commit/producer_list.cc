@@ -89,16 +89,14 @@ bool ProducerList::is_finished(ProducerIntake const& producer) const {
 bool ProducerList::is_dead(ProducerIntake const& producer) { return is_orphaned(producer.slot()); }
 
 bool ProducerList::is_orphaned(std::size_t slot) {
-    auto const note = [&](std::string problem) {
-        base::Lock const lock(mutex_);
-        unanswered_ = std::move(problem);
-    };
     try {
         bool const orphaned = run_.ledger->is_orphaned(slot);
-        note("");
+        base::Lock const lock(mutex_);
+        unanswered_.erase(slot);
         return orphaned;
     } catch (base::SystemError const& error) {
-        note(error.what());
+        base::Lock const lock(mutex_);
+        unanswered_[slot] = error.what();
         throw;
     }
 }
@@ -111,7 +109,7 @@ bool ProducerList::is_known_orphan(std::size_t slot) try {
 
 std::string ProducerList::unanswered() const {
     base::Lock const lock(mutex_);
-    return unanswered_;
+    return unanswered_.empty() ? "" : unanswered_.begin()->second;
 }
 
 void ProducerList::settle(ProducerIntake& producer, JournalWriter& journal, bool died) {
@@ -138,9 +136,10 @@ void ProducerList::settle(ProducerIntake& producer, JournalWriter& journal, bool
 
 void ProducerList::drop_settled() {
     base::Lock const lock(mutex_);
-    std::erase_if(producers_, [&](auto const& producer) {
+    std::erase_if(producers_, [&](auto const& producer) THALWEG_REQUIRES(mutex_) {
         if (!producer->settled()) return false;
         met_[producer->slot()] = false;
+        unanswered_.erase(producer->slot());
         auto& slot = run_.ledger->slot(producer->slot());
         for (auto const state : {SlotState::active, SlotState::finished}) slot.change(state, SlotState::settled);
         run_.ledger->free_slot(producer->slot());

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -26,7 +27,7 @@ class ProducerList {
     bool is_finished(ProducerIntake const& producer) const;
     // Throws base::SystemError if that cannot be told.
     bool is_dead(ProducerIntake const& producer);
-    // Returns why the last question whether a process lives had no answer; empty if it had one.
+    // Returns why it cannot be told whether a process lives; empty if the last question about each had an answer.
     std::string unanswered() const;
     // Journals what it had and counts it among those that have ended.
     void settle(ProducerIntake& producer, JournalWriter& journal, bool died);
@@ -73,7 +74,7 @@ class ProducerList {
     Need need_ THALWEG_GUARDED_BY(mutex_);
     std::vector<Settled> settled_ THALWEG_GUARDED_BY(mutex_); // and not durable
     Durability::Items durable_ THALWEG_GUARDED_BY(mutex_);
-    std::string unanswered_ THALWEG_GUARDED_BY(mutex_);
+    std::map<std::size_t, std::string> unanswered_ THALWEG_GUARDED_BY(mutex_); // why, by slot
 };
 
 } // namespace thalweg::dataset
