@@ -92,7 +92,6 @@ std::unique_ptr<Writer> Writer::create_at(std::string const& path, model::Schema
             base::fail_usage({"cannot create " + absolute, "another recorder has just taken that place"});
         base::sync_directory_of(absolute);
         if (before != nullptr) before->journal_next(*writer);
-        if (replaced) replaced->discard();
     } catch (std::exception const& error) {
         if (writer) writer->abandon(); // or its committer goes on
         writer.reset();
@@ -100,6 +99,7 @@ std::unique_ptr<Writer> Writer::create_at(std::string const& path, model::Schema
         remove_traces(*run, place, error.what());
         throw;
     }
+    if (replaced) replaced->discard();
     return writer;
 }
 

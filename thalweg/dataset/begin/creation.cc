@@ -12,15 +12,13 @@
 namespace thalweg::dataset {
 namespace {
 
-// An unfinished run, with its memory where that is not of the run that this is a copy of.
-void remove_run_of(std::vector<RunPlace> const& places, Journals const& journals) {
+// Removes the memory of an unfinished run, unless it is that of the run which this is a copy of.
+void remove_memory_at(std::vector<RunPlace> const& places, Journals const& journals) {
     for (std::size_t i = 0; i < places.size(); ++i) {
         auto const start = journals[i].start();
         bool const has_memory = start->kind == JournalKind::journal && places[i].is_original(start->preamble);
         if (has_memory) remove_memory_of(start->preamble.run_id, places[i], journals[i]);
     }
-    base::remove_file(places.front().data());
-    places.front().remove_journal();
 }
 
 // The others write, or have completed the file already and removed the journals.
@@ -84,7 +82,9 @@ void clear_place(std::string const& path) {
 void remove_run_at(std::string const& path) {
     auto const places = places_of_run(path);
     if (places.empty()) return;
-    remove_run_of(places, open_journals(places, storage::OpenMode::read_only));
+    remove_memory_at(places, open_journals(places, storage::OpenMode::read_only)); // which are closed behind it
+    base::remove_file(places.front().data());
+    places.front().remove_journal();
     RunPlace(path).parts().remove();
 }
 

@@ -21,7 +21,7 @@ std::vector<base::FileDescriptor> lock_for_creation(std::string const& path, std
 // file or a run is there: `SetAside` makes room if it may be replaced.
 void clear_place(std::string const& path);
 
-// Removes an unfinished run with its journals and its memory. Its locks must be held.
+// Removes an unfinished run with its journals and its memory. No other process may know of it, or its locks are held.
 void remove_run_at(std::string const& path);
 
 // Makes the journal, empty, which makes the place this creation's. Throws base::SystemError (EEXIST) if another one was

@@ -20,12 +20,14 @@ class SetAside {
     SetAside(SetAside const&) = delete;
     SetAside& operator=(SetAside const&) = delete;
 
-    // Gives it its name again, unless it was discarded. The name must be free.
+    // Gives it its name again, unless it was discarded. Says on stderr what cannot have it: another process may have
+    // put something there.
     void restore() noexcept;
-    // Removes it, with the memory of the run.
+    // Removes it, with the memory of the run, once the new run is there. Says on stderr what cannot be removed.
     void discard();
 
   private:
+    std::string path_;
     std::string data_; // the file of the run under its new name; empty if it is no run
     std::vector<std::pair<std::string, std::string>> renamed_; // from, to
     std::vector<base::FileDescriptor> locks_;                  // of the run, until it is gone
