@@ -1,9 +1,13 @@
 #include "thalweg/dataset/read/run_writers.h"
 
+#include <cerrno>
 #include <fmt/format.h>
 
+#include "thalweg/base/error.h"
 #include "thalweg/base/process.h"
 #include "thalweg/dataset/run/ledger.h"
+#include "thalweg/dataset/run/left_over.h"
+#include "thalweg/dataset/run/lock.h"
 #include "thalweg/dataset/run/run_memory.h"
 #include "thalweg/dataset/run/run_place.h"
 
@@ -16,25 +20,57 @@ bool has_living_writer(Ledger const& ledger) {
     return (is_open && base::is_alive(ledger.head().committer)) || ledger.has_producers();
 }
 
-RunWriters unknown(std::string const& host) {
-    return {WriterState::unknown,
-            fmt::format("it is, or was, written on {}: ask there whether it is still written", host)};
+RunWriters unknown(std::string why) { return {WriterState::unknown, std::move(why)}; }
+
+RunWriters written_on(std::string const& host) {
+    return unknown(fmt::format("it is, or was, written on {}: ask there whether it is still written", host));
+}
+
+// The writers of a run hold its journal, also those whose memory cannot be seen here.
+RunWriters holders_of(std::string const& journal) {
+    try {
+        if (try_lock_exclusive(journal)) return {WriterState::ended, ""};
+    } catch (base::SystemError const& error) {
+        if (error.code == ENOENT) throw;
+        return unknown(error.what());
+    }
+    return unknown(
+        "a process holds its journal, and its memory cannot be seen here: it is written in another container, "
+        "or for one process only, or it is being recovered");
+}
+
+// Numbers of processes mean something in their own container alone, and until the machine is started again.
+RunWriters writers_at(RunPlace const& place, JournalFiles const& journal, std::string const& run_id) {
+    auto const ledger = find_ledger(run_id, place, journal);
+    auto const elsewhere = ledger ? why_elsewhere(ledger->head()) : "";
+    if (ledger && elsewhere.empty()) return {has_living_writer(*ledger) ? WriterState::alive : WriterState::ended, ""};
+    std::string const host = ledger ? ledger->head().host : journal.start()->preamble.host;
+    if (host != base::host_name()) return written_on(host);
+    if (ledger && ledger->head().boot_id == base::boot_id()) return unknown(elsewhere + ": ask there");
+    return holders_of(place.journal());
+}
+
+RunWriters writers_at(std::vector<RunPlace> const& places, std::string const& run_id) {
+    auto const journals = open_journals(places, storage::OpenMode::read_only);
+    RunWriters all{WriterState::ended, ""};
+    for (std::size_t i = 0; i < places.size(); ++i) {
+        auto const writers = writers_at(places[i], journals[i], run_id);
+        if (writers.state == WriterState::alive) return writers;
+        if (writers.state == WriterState::unknown) all = writers;
+    }
+    return all;
 }
 
 } // namespace
 
 RunWriters writers_of(Reader const& reader) {
-    auto const places = places_of_run(reader.path());
-    auto const journals = open_journals(places, storage::OpenMode::read_only);
-    RunWriters writers{WriterState::ended, ""};
-    for (std::size_t i = 0; i < places.size(); ++i) {
-        auto const ledger = find_ledger(reader.head().id, places[i], journals[i]);
-        if (ledger && has_living_writer(*ledger)) return {WriterState::alive, ""};
-        auto const start = journals[i].start();
-        bool const is_here = ledger || start->preamble.host == base::host_name();
-        if (!is_here) writers = unknown(start->preamble.host);
+    try {
+        auto const places = places_of_run(reader.path());
+        if (!places.empty()) return writers_at(places, reader.head().id);
+    } catch (base::SystemError const& error) {
+        if (error.code != ENOENT) throw;
     }
-    return writers;
+    return unknown("it was closed meanwhile: look again");
 }
 
 } // namespace thalweg::dataset

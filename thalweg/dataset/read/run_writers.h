@@ -11,7 +11,7 @@ namespace thalweg::dataset {
 enum class WriterState : std::uint8_t {
     alive,   // a process on this machine writes the run
     ended,   // all processes that wrote it have ended, or the machine was started again since
-    unknown, // other machines or containers write it, or wrote it
+    unknown, // other machines or containers may write it, or it was closed since it was opened
 };
 
 struct RunWriters {

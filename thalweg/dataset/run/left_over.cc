@@ -18,11 +18,9 @@
 namespace thalweg::dataset {
 namespace {
 
-// Empty: it is of this machine and this container, since this boot, and we would see its journal.
+// Returns why it is not ours to judge; empty if it is ours, and we would see its journal.
 std::string why_foreign(LedgerHead const& head) {
-    if (head.host != base::host_name()) return fmt::format("it is of another machine or container, '{}'", head.host);
-    if (head.boot_id != base::boot_id()) return "it is from before a restart of the machine, or of another one";
-    if (head.pid_namespace != base::pid_namespace()) return "it is of another container";
+    if (auto why = why_elsewhere(head); !why.empty()) return why;
     if (head.device != device_of_directory(head.path))
         return fmt::format("the disk of {} is not mounted here", head.path);
     return "";
@@ -129,6 +127,13 @@ bool is_ledger_name(std::string const& name) {
 }
 
 } // namespace
+
+std::string why_elsewhere(LedgerHead const& head) {
+    if (head.host != base::host_name()) return fmt::format("it is of another machine or container, '{}'", head.host);
+    if (head.boot_id != base::boot_id()) return "it is from before a restart of the machine, or of another one";
+    if (head.pid_namespace != base::pid_namespace()) return "it is of another container";
+    return "";
+}
 
 base::FileDescriptor hold_memory(std::string const& ledger) {
     auto file = open_memory(ledger);

@@ -9,6 +9,8 @@
 
 namespace thalweg::dataset {
 
+struct LedgerHead;
+
 enum class MemoryState : std::uint8_t {
     held,        // by a living process
     recoverable, // its run is unfinished, and where it was: `recover` takes what is in there
@@ -31,6 +33,10 @@ struct MemoryOfRun {
 
 // In /dev/shm, and in these folders.
 std::vector<MemoryOfRun> list_memory(std::vector<std::string> const& folders = {});
+
+// Returns why the processes that it names cannot be asked for; empty if they are, or were, of this machine and this
+// container, since this boot.
+std::string why_elsewhere(LedgerHead const& head);
 
 // Throws base::UsageError where it is not, or no longer, left over.
 void remove_left_over(MemoryOfRun const& memory);
