@@ -137,7 +137,7 @@ void NodeRun::abandon() {
 
 void NodeRun::fail_completion(std::string const& why) const {
     base::fail_system({fmt::format("{} cannot be completed by {}", run_->path(), name_of_node(run_->node->which.node)),
-                       why, fmt::format("nothing was removed: run `thalweg recover {}`", run_->path())});
+                       why, run_->node->advice(run_->path())});
 }
 
 CompleteResult NodeRun::complete_for_all(std::uint64_t end_ns) {
@@ -191,8 +191,9 @@ std::optional<CompleteResult> NodeRun::try_to_complete(std::string& missing) {
     options.is_alone = [&] { return share.superseded_in_completion().empty(); };
     options.check_gathered = [&](Gathered const& gathered) {
         auto const all = missing_parts(share.parts, share.which.nodes, gathered);
-        missing = fmt::format("{}", fmt::join(all, "; "));
-        if (!all.empty()) throw PartIsMissing();
+        if (all.empty()) return;
+        missing = fmt::format("{}; nothing was removed", fmt::join(all, "; "));
+        throw PartIsMissing();
     };
     options.before_metadata = [&](std::uint64_t end) {
         use_rooms(places, *run_->file, end);
