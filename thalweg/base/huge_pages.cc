@@ -41,8 +41,9 @@ bool is_in_huge_pages(std::span<std::byte const> memory) {
         if (!begins_mapping_of(line, address)) continue;
         while (std::getline(maps, line))
             if (!is_kib(line, "Rss:", touched_kib) && is_kib(line, "AnonHugePages:", huge_kib)) break;
+        return huge_kib > 0 && 2 * huge_kib >= touched_kib;
     }
-    return huge_kib > 0 && 2 * huge_kib >= touched_kib;
+    return false;
 }
 
 } // namespace thalweg::base
