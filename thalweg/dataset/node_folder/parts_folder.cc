@@ -78,13 +78,15 @@ std::string dead_name(std::uint32_t node) { return fmt::format("{}{:04}", kDeadP
 
 std::string returned_name(std::uint32_t node) { return fmt::format("{}{:04}", kReturnedPrefix, node + 1); }
 
+bool is_listed(std::string const& path) {
+    std::filesystem::path const file(path);
+    auto const names = base::list_directory(file.has_parent_path() ? file.parent_path().string() : ".");
+    return std::ranges::find(names, file.filename().string()) != names.end();
+}
+
 bool PartsFolder::is_there() const { return base::is_directory(path_); }
 
-bool PartsFolder::is_listed() const {
-    std::filesystem::path const folder(path_);
-    auto const names = base::list_directory(folder.has_parent_path() ? folder.parent_path().string() : ".");
-    return std::ranges::find(names, folder.filename().string()) != names.end();
-}
+bool PartsFolder::is_listed() const { return dataset::is_listed(path_); }
 
 void PartsFolder::make() const {
     if (base::make_directory(path_)) return;

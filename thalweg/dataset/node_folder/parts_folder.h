@@ -15,20 +15,22 @@ namespace thalweg::dataset {
 // As users count nodes, from 1: "node 2".
 std::string name_of_node(std::uint32_t node);
 
+// Returns true if the list of its folder has this name. Only a list says that a name is missing: a machine may keep for
+// a while that it did not find one, and is not asked for a name before the list has it.
+bool is_listed(std::string const& path);
+
 class PartsFolder {
   public:
     explicit PartsFolder(std::string const& data_path) : path_(data_path + ".parts") {}
 
     std::string const& path() const { return path_; }
     bool is_there() const;
-    // The list of the folder around it has its name: a machine that asks for it before may keep that it is missing.
     bool is_listed() const;
 
-    // Returns the names in it; none if it is not there. Only a list says that a name is missing: a machine may keep for
-    // a while that it did not find one, and is not asked for a name before the list has it.
+    // Returns the names in it; none if it is not there.
     using Names = std::set<std::string, std::less<>>;
     Names names() const;
-    bool has(std::string const& name) const { return names().contains(name); }
+    bool has(std::string const& name) const { return dataset::is_listed(path_ + "/" + name); }
     // Returns the name of a node's journal.
     static std::string journal_name(std::uint32_t node);
     bool has_journal(std::uint32_t node) const { return has(journal_name(node)); }

@@ -1,14 +1,12 @@
 #include "thalweg/dataset/node_folder/sign_of_life.h"
 
-#include <algorithm>
 #include <cerrno>
-#include <filesystem>
 #include <optional>
 #include <utility>
 
 #include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
-#include "thalweg/base/file_descriptor.h"
+#include "thalweg/dataset/node_folder/parts_folder.h"
 
 namespace thalweg::dataset {
 namespace {
@@ -17,10 +15,7 @@ namespace {
 // cannot be asked.
 std::optional<std::uint64_t> size_of(std::string const& path) {
     try {
-        // A machine that asks for a name before it is there may keep that it is missing.
-        std::filesystem::path const file(path);
-        auto const names = base::list_directory(file.parent_path().string());
-        if (std::ranges::find(names, file.filename().string()) == names.end()) return 0;
+        if (!is_listed(path)) return 0;
         return storage::open_file_storage(path, storage::OpenMode::read_only, storage::Engine::posix)->size();
     } catch (base::SystemError const& error) {
         if (error.code == ENOENT) return 0; // it has not begun
