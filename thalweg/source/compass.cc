@@ -118,8 +118,10 @@ CompassRows parse_compass(std::span<std::byte const> bytes, std::string const& n
     bool const many_boards = channels.begin()->first.first != channels.rbegin()->first.first;
     CompassRows rows;
     if (reader.left_over_bytes() > 0) {
-        rows.cut = fmt::format("the file ends within a record: {} bytes are left over at offset {}",
-                               reader.left_over_bytes(), reader.offset());
+        rows.cut = fmt::format("the file ends within a record: {} bytes are left over at offset {}, where a record "
+                               "asks for at least {} bytes: the file was cut there, or this record is damaged; what "
+                               "follows is left out",
+                               reader.left_over_bytes(), reader.offset(), reader.wanted_bytes());
     }
     for (auto const& [address, records] : channels) {
         auto const dt_ns = period_ns(address.first, options, sample_period_ns);

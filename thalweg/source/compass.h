@@ -23,14 +23,17 @@ struct CompassOptions {
 
 struct CompassRows {
     std::vector<RowSet> tables;
-    std::string cut; // a sentence if the file ends within a record, as after a crash; else empty
+    // A sentence if a record asks for more bytes than are left: the file was cut there, as after a crash, or the length
+    // of this record is damaged, and what follows it is left out. Else empty.
+    std::string cut;
 };
 
 // Returns tables "ch0", "ch1", ..., or "board0/ch0", ... if there are several boards, with timestamp (uint64, ps),
 // energy, energy_calibrated, energy_short (each if the file has it), flags, and waveform {t0, dt, values}. Waveforms
 // have a fixed size if all records of the channel have as many samples; otherwise they are lists. A file without
-// records gives no table. If the file ends within a record, the rows before it are returned. Throws base::SystemError
-// if the file cannot be read, and base::DataError, with the offset, if it is damaged or not a CoMPASS file.
+// records gives no table. If a record asks for more bytes than are left, the rows before it are returned, and
+// `cut` says so. Throws base::SystemError if the file cannot be read, and base::DataError, with the offset, if it is
+// damaged in another way or not a CoMPASS file.
 CompassRows read_compass(std::string const& path, CompassOptions const& options = {});
 
 // Does the same with bytes in memory; `name` is for messages, `sample_period_ns` has one value per board.

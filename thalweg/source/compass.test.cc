@@ -144,6 +144,21 @@ TEST(Compass, EveryTruncationIsFoundAndPlaced) {
     }
 }
 
+// A damaged number of samples looks like a file that was cut: what is said tells that it may be either.
+TEST(Compass, ARecordThatIsLongerThanTheFileMayBeDamaged) {
+    auto bytes = small_file();
+    auto const record_bytes = (bytes.size() - 2) / 20;
+    auto const offset = 2 + 5 * record_bytes;
+    auto const samples_at = offset + record_bytes - 30 * sizeof(std::uint16_t) - sizeof(std::uint32_t);
+    ASSERT_EQ(std::to_integer<int>(bytes[samples_at]), 30);
+    bytes[samples_at + 3] = std::byte{0x10};
+    auto const cut = parse_compass(bytes, "run.BIN", {}).cut;
+    auto const asked = record_bytes + 2 * (std::uint64_t{0x10} << 24);
+    auto const said = fmt::format("at offset {}, where a record asks for at least {} bytes", offset, asked);
+    EXPECT_NE(cut.find(said), std::string::npos) << cut;
+    EXPECT_NE(cut.find("or this record is damaged"), std::string::npos) << cut;
+}
+
 TEST(Compass, FlippedAndForeignBytesNeverDoHarm) {
     Random random(7);
     auto const original = small_file();

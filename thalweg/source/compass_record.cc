@@ -76,7 +76,8 @@ bool CompassRecords::next(CompassRecord& record) {
         auto const left = bytes_.size() - offset_;
         if (records_ == 0)
             fail(fmt::format("{} bytes should follow at offset {}, {} are left", end.wanted_bytes, offset_, left));
-        offset_ = record_offset_; // the program that wrote it has ended within this record
+        wanted_bytes_ = offset_ - record_offset_ + end.wanted_bytes;
+        offset_ = record_offset_; // the program that wrote it has ended within this record, or its length is damaged
         return false;
     }
     ++records_;

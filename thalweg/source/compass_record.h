@@ -36,11 +36,14 @@ class CompassRecords {
     CompassRecords(std::span<std::byte const> bytes, std::string name, std::optional<std::uint16_t> header);
 
     CompassContent const& content() const { return content_; }
-    // Returns false at the end, or if the file ends within a record. Throws base::DataError with the offset of a
-    // damaged record, or if the file ends within the first one.
+    // Returns false at the end, or if a record asks for more bytes than are left: the file was cut there, or the number
+    // of samples in this record is damaged. Throws base::DataError with the offset of a record that is damaged for
+    // certain, or if the first one asks for more than there is.
     bool next(CompassRecord& record);
     // After the end, returns how many bytes of a record are left that does not fit into the file.
     std::uint64_t left_over_bytes() const { return bytes_.size() - offset_; }
+    // The same: returns how many bytes that record asks for at least.
+    std::uint64_t wanted_bytes() const { return wanted_bytes_; }
     std::uint64_t offset() const { return offset_; }
 
   private:
@@ -55,6 +58,7 @@ class CompassRecords {
     std::size_t offset_ = 0;
     std::size_t record_offset_ = 0;
     std::uint64_t records_ = 0;
+    std::uint64_t wanted_bytes_ = 0;
 };
 
 } // namespace thalweg::source
