@@ -17,8 +17,10 @@ bool is_refused(int error) { return error == ENOSYS || error == EPERM || error =
 int ask(int fd, char const* path, FreshStatus& status) {
     int const flags = *path == '\0' ? AT_EMPTY_PATH : 0;
     struct statx fresh {};
-    if (::statx(fd, path, flags | AT_STATX_FORCE_SYNC, STATX_BASIC_STATS, &fresh) == 0) {
+    if (::statx(fd, path, flags | AT_STATX_FORCE_SYNC, STATX_BASIC_STATS | STATX_BTIME, &fresh) == 0) {
         status = {makedev(fresh.stx_dev_major, fresh.stx_dev_minor), fresh.stx_ino, fresh.stx_nlink, fresh.stx_size};
+        if ((fresh.stx_mask & STATX_BTIME) != 0)
+            status.born = FileMoment{fresh.stx_btime.tv_sec, fresh.stx_btime.tv_nsec};
         return 0;
     }
     if (!is_refused(errno)) return errno;

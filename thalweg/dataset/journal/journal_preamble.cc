@@ -3,13 +3,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <vector>
 
 #include "thalweg/base/checksum.h"
 #include "thalweg/base/error.h"
+#include "thalweg/base/fresh_status.h"
 #include "thalweg/base/process.h"
 #include "thalweg/base/stand_in.h"
 #include "thalweg/base/units.h"
@@ -123,13 +122,10 @@ void check_start(JournalStart const& start, std::string const& path) {
 
 std::uint32_t birth_mark(std::string const& path) {
     if (base::stand_in != nullptr) return 0;
-    struct statx status {};
-    if (::statx(AT_FDCWD, path.c_str(), 0, STATX_BTIME, &status) != 0) {
-        if (errno == ENOSYS || errno == EPERM) return 0; // a container that does not allow the call
-        base::fail_system({"cannot look at " + path}, errno);
-    }
-    if ((status.stx_mask & STATX_BTIME) == 0) return 0;
-    std::uint64_t const moment[] = {static_cast<std::uint64_t>(status.stx_btime.tv_sec), status.stx_btime.tv_nsec};
+    auto const status = base::fresh_status(path);
+    if (!status) base::fail_system({"cannot look at " + path}, ENOENT);
+    if (!status->born) return 0;
+    std::uint64_t const moment[] = {static_cast<std::uint64_t>(status->born->seconds), status->born->nanoseconds};
     auto const mark = static_cast<std::uint32_t>(base::xxh3(std::as_bytes(std::span(moment))));
     return mark != 0 ? mark : 1;
 }
