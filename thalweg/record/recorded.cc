@@ -46,10 +46,18 @@ bool is_hdf5_name(std::string const& path) {
 
 enum class Content : std::uint8_t { compass, hdf5, unknown };
 
+bool is_regular_file(std::string const& path) {
+    std::error_code error;
+    auto const kind = std::filesystem::status(path, error).type();
+    if (error && kind != std::filesystem::file_type::not_found)
+        base::fail_system({"cannot look at " + path}, error.value());
+    return kind == std::filesystem::file_type::regular;
+}
+
 // The bytes tell the kind. The name tells it only if they tell nothing: of a later file of a split run, which has no
 // header, of a damaged file, and of a pipe, whose bytes can be read once.
 Content content_of(std::string const& path, source::CompassOptions const& compass) {
-    if (std::filesystem::is_regular_file(path)) {
+    if (is_regular_file(path)) {
         auto const file = storage::open_file_storage(path, storage::OpenMode::read_only, storage::Engine::posix);
         if (format::hdf5::files::is_hdf5(*file)) return Content::hdf5;
         std::vector<std::byte> begin(std::min(file->size(), kBeginBytes));

@@ -32,6 +32,10 @@ source::RowSet nested() {
                         bytes<std::uint64_t>({2, 0, 1}), bytes<char>({'o', 'k', '?'})}};
 }
 
+TEST(Recorded, APathThatTheSystemRefusesIsAnErrorOfTheSystem) {
+    EXPECT_THROW(open_recorded("/tmp/" + std::string(300, 'x') + ".h5", {}), base::SystemError);
+}
+
 TEST(Recorded, AFileReplaysAsItWasRecorded) {
     Directory const directory;
     auto const path = directory.file("run.h5");
