@@ -290,3 +290,23 @@ def test_structured_arrays_are_schemas_and_rows(tmp_path: Path) -> None:
     for wrong in (np.int32, np.dtype("3i4"), np.dtype((dtype, (2,)))):
         with pytest.raises(tw.UsageError, match=r"table 't' is .* has no fields"):
             tw.schema({"t": wrong})
+
+
+def test_values_of_other_libraries_are_converted_once(appended: Append) -> None:
+    class Numbers:
+        """An array of another library, which counts how often it is asked for its content."""
+
+        def __init__(self, *values: float) -> None:
+            self.values, self.asked = values, 0
+
+        def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+            self.asked += 1
+            return np.array(self.values, np.float32)
+
+    lists = [Numbers(1, 2), Numbers(), Numbers(3)]
+    inner = [Numbers(4), Numbers(5, 6), Numbers()]
+    fields = {"plain": tw.list_(tw.float32), "inner": {"x": tw.list_(tw.float32)}}
+    rows = appended(fields, plain=lists, inner={"x": inner})
+    assert rows["plain"].content.tolist() == [1, 2, 3]
+    assert rows["inner"]["x"].content.tolist() == [4, 5, 6]
+    assert [each.asked for each in (*lists, *inner)] == [1] * 6

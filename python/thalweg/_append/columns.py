@@ -17,10 +17,9 @@ from thalweg._append.count import ValuePlace, has_items, items_at, one_row, row_
 from thalweg._append.names import nested_fields
 from thalweg._append.numbers import number_values
 from thalweg._append.optional import lists_of_optional, present_values
-from thalweg._base.errors import UsageError
+from thalweg._append.plain_values import plain_rows, plain_value
 from thalweg._schema.schema import TableSchema
 from thalweg._schema.types import Type
-from thalweg._values.from_others import plain
 from thalweg._values.ragged import Optional, Ragged, Text
 
 Array = npt.NDArray[Any]
@@ -35,7 +34,7 @@ def columns_of(table: TableSchema, rows: Any, fields: Mapping[str, Any]) -> tupl
     row = Type("struct", members=table.fields)
     if flat := flat_columns(row, fields if rows is None else rows if not fields else None):
         return flat
-    given = _plain(rows, place) if rows is not None else {}
+    given = plain_rows(rows, place) if rows is not None else {}
     if isinstance(given, Optional):
         present_values(given, given.shape, place)  # names the row that is missing
     if not isinstance(given, Mapping):
@@ -43,7 +42,8 @@ def columns_of(table: TableSchema, rows: Any, fields: Mapping[str, Any]) -> tupl
             f"rows cannot be {type(rows).__name__}",
             "give fields by name, or a dictionary, Awkward array or Arrow table",
         )
-    values = _member_values(row, nested_fields([given, fields], place), place)
+    by_name = _member_values(row, nested_fields([given, fields], place), place)
+    values = {name: plain_value(value, place.inside(name)) for name, value in by_name.items()}
     count = row_count(row, values, place)
     if count is None:
         count, values = 1, one_row(values)
@@ -64,22 +64,15 @@ def _member_values(struct: Type, value: Mapping[str, Any], place: ValuePlace) ->
         place.fail(f"there is no field '{unknown[0]}'", f"its fields are {', '.join(names)}")
     if missing := [name for name in names if name not in value]:
         place.fail(f"no value for '{missing[0]}'", f"its fields are {', '.join(names)}")
-    return {name: _plain(value[name], place.inside(name)) for name in names}
+    return {name: value[name] for name in names}
 
 
-def _plain(value: Any, place: ValuePlace) -> Any:
-    try:
-        return plain(value)
-    except UsageError as error:
-        place.fail(str(error))
-
-
-# In the functions below, every value has the leading axes `shape`: the rows or elements, and outer fixed sizes.
+# In the functions below, values are plain, and have the leading axes `shape`: the rows or elements, and outer fixed
+# sizes.
 
 
 def _columns(type_: Type, value: Any, shape: Shape, place: ValuePlace) -> Sequence[Array]:
     shape += type_.shape
-    value = _plain(value, place)
     if type_.is_optional:
         value = lists_of_optional(value, shape, place)
     elif isinstance(value, Optional):
@@ -100,7 +93,7 @@ def _split_complex(values: Array) -> list[Array]:
 
 def _struct(type_: Type, value: Any, shape: Shape, place: ValuePlace) -> list[Array]:
     if not isinstance(value, Mapping):
-        items = [_plain(item, place) for item in items_at(value, shape, place, "a struct")]
+        items = items_at(value, shape, place, "a struct")
         for index, item in enumerate(items):
             if not isinstance(item, Mapping):
                 place.fail(f"{item!r} is not a struct", "give a dictionary", index)
@@ -129,9 +122,7 @@ def _lists(type_: Type, value: Any, shape: Shape, place: ValuePlace) -> list[Arr
 def _lists_of_members(element: Type, value: Mapping[str, Any], shape: Shape, place: ValuePlace) -> list[Array]:
     """Converts lists of structs that are given as a dictionary of lists."""
     values = _member_values(element, value, place)
-    split = {
-        name: _split(_plain(member, place.inside(name)), shape, place.inside(name)) for name, member in values.items()
-    }
+    split = {name: _split(member, shape, place.inside(name)) for name, member in values.items()}
     (first, (lengths, _)), *others = split.items()
     for name, (other, _) in others:
         if (differ := np.flatnonzero(other.ravel() != lengths.ravel())).size:
@@ -153,7 +144,7 @@ def _split(value: Any, shape: Shape, place: ValuePlace) -> tuple[Array, Any]:
             place.fail(f"an array of shape {value.shape} was given", f"lists are needed for each of {shape}")
         lengths = np.full(shape, value.shape[len(shape)], np.uint64)
         return lengths, value.reshape(-1, *value.shape[len(shape) + 1 :])
-    lists = [_plain(item, place) for item in items_at(value, shape, place, "a list")]
+    lists = items_at(value, shape, place, "a list")
     sizes = [_length(item, place, index) for index, item in enumerate(lists)]
     if any(isinstance(item, Mapping) for item in lists):
         lists = [_dictionaries(item) if isinstance(item, Mapping) else item for item in lists]
@@ -163,9 +154,7 @@ def _split(value: Any, shape: Shape, place: ValuePlace) -> tuple[Array, Any]:
 def _length(item: Any, place: ValuePlace, index: int) -> int:
     """Returns the length of a list, which may be given as a dictionary of lists. Raises UsageError if it is none."""
     if isinstance(item, Mapping) and item:
-        (first, length), *others = [
-            (name, _length(_plain(member, place.inside(str(name))), place, index)) for name, member in item.items()
-        ]
+        (first, length), *others = [(name, _length(member, place, index)) for name, member in item.items()]
         for name, other in others:
             if other != length:
                 place.inside(str(name)).fail(f"its list has another length than that of '{first}'", index=index)
@@ -177,13 +166,8 @@ def _length(item: Any, place: ValuePlace, index: int) -> int:
 
 def _dictionaries(lists: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Returns a dictionary of lists as a list of dictionaries."""
-    members = map(_items_of, lists.values())
+    members = (_dictionaries(value) if isinstance(value, Mapping) else value for value in lists.values())
     return [dict(zip(lists, values, strict=True)) for values in zip(*members, strict=True)]
-
-
-def _items_of(value: Any) -> Any:
-    value = plain(value)
-    return _dictionaries(value) if isinstance(value, Mapping) else value
 
 
 def _joined(lists: list[Any]) -> Any:

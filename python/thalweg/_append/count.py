@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from thalweg._base.errors import UsageError
 from thalweg._schema.types import Type
-from thalweg._values.from_others import is_missing, plain
+from thalweg._values.from_others import is_missing
 from thalweg._values.ragged import Optional, Ragged, Text, length_of
 from thalweg._values.rows import Rows
 
@@ -74,7 +74,7 @@ def _rows_of(value: Any, place: ValuePlace) -> int:
     """Returns the number of rows of a value that is known to be many rows."""
     if isinstance(value, Mapping) and not isinstance(value, Rows):
         name, member = next(iter(value.items()))
-        return _rows_of(plain(member), place.inside(name))
+        return _rows_of(member, place.inside(name))
     if not has_items(value):
         place.fail("one row was given, but many rows of another value", "all values need the same number")
     return length_of(value)
@@ -82,7 +82,6 @@ def _rows_of(value: Any, place: ValuePlace) -> int:
 
 def _excess(type_: Type, value: Any) -> tuple[int, bool]:
     """Returns how many axes a value has beyond those of one row, and False if empty lists leave this open."""
-    value = plain(value)
     rank = len(type_.shape)
     if isinstance(value, Mapping) and type_.name == "struct":
         found = [_excess(member, value[name]) for name, member in type_.members if name in value]
@@ -105,7 +104,6 @@ def _excess(type_: Type, value: Any) -> tuple[int, bool]:
 
 def _depth(value: Any) -> tuple[int, bool]:
     """Returns the number of axes, and False if an empty list may hide more."""
-    value = plain(value)
     if isinstance(value, np.ndarray) and value.dtype != object:
         return value.ndim, True
     if isinstance(value, Text):
@@ -147,7 +145,7 @@ def items_at(value: Any, shape: tuple[int, ...], place: ValuePlace, what: str) -
 def one_row(value: Any) -> Any:
     """Returns a value with a leading axis of length 1."""
     if isinstance(value, Mapping):
-        return {name: one_row(plain(member)) for name, member in value.items()}
+        return {name: one_row(member) for name, member in value.items()}
     if isinstance(value, np.ndarray | np.generic) and value.dtype != object:
         return np.asarray(value)[np.newaxis]
     return [value]

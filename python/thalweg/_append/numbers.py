@@ -11,7 +11,6 @@ import numpy.typing as npt
 from thalweg._append.count import ValuePlace, has_items
 from thalweg._append.times import numbers_of_times
 from thalweg._schema.types import Type
-from thalweg._values.from_others import plain
 from thalweg._values.ragged import Optional, Ragged, Text, in_shape
 
 Array = npt.NDArray[Any]
@@ -32,7 +31,7 @@ def number_values(type_: Type, value: Any, shape: Shape, place: ValuePlace) -> A
     if isinstance(value, np.ndarray) and value.dtype == object:
         value = value.tolist()
     if isinstance(value, list | tuple):
-        value = _plain_items(value, place)
+        value = _items_as_lists(value)
     if type_.time_dtype is not None:
         value = numbers_of_times(value, type_.time_dtype, place)
     if isinstance(value, np.ndarray | np.generic) and value.dtype != object:
@@ -62,16 +61,11 @@ def _regular(value: Ragged, shape: Shape, place: ValuePlace) -> Any:
     return in_shape(content, (*value.shape, wanted))
 
 
-def _plain_items(value: Any, place: ValuePlace) -> Any:
-    """Returns nested lists in which arrays of other libraries are lists, and missing values None."""
+def _items_as_lists(value: Any) -> Any:
+    """Returns nested lists in which each `Ragged` is a list."""
     if _PYTHONS.issuperset(map(type, value)):
         return value
-    return [_plain_items(each, place) if type(each) in (list, tuple) else _plain_item(each) for each in value]
-
-
-def _plain_item(item: Any) -> Any:
-    item = plain(item)
-    return list(item) if isinstance(item, Ragged) else item
+    return [_items_as_lists(each) if isinstance(each, list | tuple | Ragged) else each for each in value]
 
 
 def _cast(array: Array, dtype: np.dtype[Any], place: ValuePlace) -> Array:

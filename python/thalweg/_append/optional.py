@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from thalweg._append.count import ValuePlace, has_items, items_at
-from thalweg._values.from_others import plain
 from thalweg._values.ragged import Optional, Ragged, Text, in_shape
 
 
@@ -25,7 +24,7 @@ def lists_of_optional(value: Any, shape: tuple[int, ...], place: ValuePlace) -> 
         place.fail("a struct was given", "an optional value is declared")
     if isinstance(value, np.ndarray) and value.dtype != object:
         return Optional.from_mask(np.ones(shape, bool), value.reshape(-1)) if value.shape == shape else value
-    items = [plain(item) for item in items_at(value, shape, place, "a value")]
+    items = items_at(value, shape, place, "a value")
     if not any(map(has_items, items)):
         is_there = np.array([item is not None for item in items], bool)
         return Optional.from_mask(is_there.reshape(shape), [item for item in items if item is not None])

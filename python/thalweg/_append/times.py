@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from thalweg._append.count import ValuePlace
-from thalweg._values.from_others import plain
 
 
 def numbers_of_times(value: Any, declared: np.dtype[Any], place: ValuePlace) -> Any:
@@ -22,7 +21,7 @@ def _counts(value: Any, declared: np.dtype[Any], place: ValuePlace, index: int |
     if isinstance(value, np.ndarray) and value.dtype == object:
         value = value.tolist()
     if isinstance(value, list | tuple):
-        items = [_counts(plain(each), declared, place, i if index is None else index) for i, each in enumerate(value)]
+        items = [_counts(each, declared, place, i if index is None else index) for i, each in enumerate(value)]
         try:
             return np.asarray(items)
         except ValueError:
