@@ -83,3 +83,47 @@ def test_in_python_the_report_says_so(path: Path) -> None:
     assert not report.is_whole
     assert report.rows_may_be_missing
     assert report.lost_rows == 0
+
+
+# The process dies before its journal knows of any row: they are in memory alone.
+MOVED = """
+import os, signal, sys
+import thalweg as tw
+out = tw.create(sys.argv[1], {"t": {"number": tw.int64}}, tuning={"flush_interval": "1h"}, codec="none")
+out.producer("t").append(number=range(20))
+os.rename(sys.argv[1], sys.argv[2])
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def moved(path: Path) -> Path:
+    """Returns the place of a file that was moved without its journal before its process was killed."""
+    away = path.with_name(f"away{path.suffix}")
+    done = subprocess.run([sys.executable, "-c", MOVED, path, away], capture_output=True, text=True, check=False)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    return away
+
+
+def test_a_run_whose_file_was_moved_is_not_taken_for_none(path: Path, thalweg_command: Any) -> None:
+    away = moved(path)
+    done = thalweg_command("recover", path)
+    assert done.returncode == 2
+    assert f"the run of {path} has no file any more" in done.stderr
+    assert "is there, and what its producers had in memory): put the file back" in done.stderr
+    with pytest.raises(tw.UsageError, match="put its file back and complete the run"):
+        tw.create(path, {"t": {"number": tw.int64}})
+    away.rename(path)
+    assert thalweg_command("recover", path).returncode == 0
+    assert tw.open(path)["t"]["number"][:].tolist() == list(range(20))
+
+
+def test_a_moved_file_without_its_journal_is_told_where_it_belongs(path: Path, thalweg_command: Any) -> None:
+    away = moved(path)
+    done = thalweg_command("recover", away)
+    assert done.returncode == 2
+    assert f"cannot recover the run of {away} (the file is not complete, there is no {away}.journal" in done.stderr
+    assert "rows of its producers may be in the memory of this machine" in done.stderr
+    assert f"move it back to {path}, or {path}.journal to {away}.journal, and recover it then" in done.stderr
+    Path(f"{path}.journal").rename(f"{away}.journal")
+    assert thalweg_command("recover", away).returncode == 0
+    assert tw.open(away)["t"]["number"][:].tolist() == list(range(20))

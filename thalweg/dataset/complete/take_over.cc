@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
 #include <fmt/format.h>
+#include <optional>
 
 #include "thalweg/base/assert.h"
 #include "thalweg/base/error.h"
@@ -93,8 +95,37 @@ void take_up_memory(UnfinishedRun& run) {
     }
 }
 
+// Returns the run that the file is of, if it is not complete.
+std::optional<std::string> unfinished_run_in(std::string const& path) {
+    if (!exists(path) || is_complete_file(path)) return std::nullopt;
+    try {
+        auto const file = storage::open_file_storage(path, storage::OpenMode::read_only, storage::Engine::posix);
+        return format_for(path).run_id_of(*file);
+    } catch (base::UsageError const&) {
+        return std::nullopt; // its name is not that of a container
+    }
+}
+
+// The file of a run lies where the journal of that run is not.
+[[noreturn]] void fail_without_journal(RunPlace const& place, std::string const& run_id, char const* verb) {
+    std::string begun_at, in_memory;
+    for (auto const& memory : list_memory({std::filesystem::path(place.data()).parent_path().string()})) {
+        if (memory.run_id != run_id || memory.closed) continue;
+        begun_at = memory.data_path;
+        in_memory = ", and rows of its producers may be in the memory of this machine";
+    }
+    auto const advice = begun_at.empty() ? "put the file back under the name with which the run was begun, where its "
+                                           "journal is, or lay its journal beside it"
+                                         : fmt::format("move it back to {}, or {} to {}", begun_at,
+                                                       journal_path(begun_at), place.journal());
+    base::fail_usage({fmt::format("cannot {} the run of {}", verb, place.data()),
+                      fmt::format("the file is not complete, there is no {}{}", place.journal(), in_memory),
+                      fmt::format("{}, and {} it then", advice, verb)});
+}
+
 [[noreturn]] void fail_nothing_there(std::string const& path, char const* verb) {
     RunPlace const place(path);
+    if (auto const run_id = unfinished_run_in(place.data())) fail_without_journal(place, *run_id, verb);
     // A process that closed the run may have been killed before it removed these.
     if (exists(path) && place.parts().is_there()) place.parts().remove();
     base::fail_usage({fmt::format("there is nothing to {} at {}", verb, path), "there is no " + place.journal(),
@@ -119,8 +150,10 @@ void open_and_check(UnfinishedRun& run) {
     auto const start = run.journals.front().required_start();
     run.head = model::run_head_from_json(start->head_json);
     if (!exists(path)) {
+        auto const ledger = find_ledger(run.head.id, run.place(), run.journals.front());
         base::fail_usage({fmt::format("the run of {} has no file any more", path),
-                          fmt::format("only its journal {} is there", run.place().journal()),
+                          fmt::format("only its journal {} is there{}", run.place().journal(),
+                                      ledger ? ", and what its producers had in memory" : ""),
                           "put the file back; if it was removed for good, remove the journal, too"});
     }
     run.file = storage::open_file_storage(path, storage::OpenMode::read_write, storage::Engine::posix);

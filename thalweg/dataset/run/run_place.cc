@@ -7,12 +7,21 @@
 #include "thalweg/base/units.h"
 #include "thalweg/dataset/run/format_for.h"
 #include "thalweg/dataset/run/lock.h"
+#include "thalweg/dataset/run/run_memory.h"
 
 namespace thalweg::dataset {
 namespace {
 
 // What a run begins with is smaller, however many columns it has: 0.1 MB of 1400.
 constexpr std::uint64_t kMostOfABeginning = base::kMiB;
+
+// The journal of a killed process may not know of a producer whose rows are in memory.
+bool has_producers_in_memory(std::string const& run_id, RunPlace const& place, JournalFiles const& journal) {
+    auto const ledger = find_ledger(run_id, place, journal);
+    return ledger && ledger->slots_used() > 0;
+}
+
+} // namespace
 
 bool is_complete_file(std::string const& path) {
     try {
@@ -23,8 +32,6 @@ bool is_complete_file(std::string const& path) {
         return false;
     }
 }
-
-} // namespace
 
 base::FileDescriptor RunPlace::lock_shared() const { return dataset::lock_shared(journal()); }
 
@@ -64,8 +71,9 @@ bool RunPlace::is_stub(JournalFiles const& journal) const {
     // No node appends before all nodes have come. The name alone says it: a power cut may have taken its text.
     if (is_of_many() && parts().has(kBegun)) return false;
     if (is_of_many()) return has_no_record();
-    // A power cut may have taken the name of the data file: nothing was promised by then.
-    return !exists(data_) && has_no_record();
+    // A power cut may have taken the name of the data file: nothing was promised by then. If the file was moved, what
+    // is in memory belongs to it.
+    return !exists(data_) && has_no_record() && !has_producers_in_memory(start->preamble.run_id, *this, journal);
 }
 
 // Empty, or what every run begins with: for nothing else may be removed, if a user has laid a journal of another

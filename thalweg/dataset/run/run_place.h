@@ -48,8 +48,8 @@ class RunPlace {
     // The file at `data` is the one that the journal was begun for: not a copy of it. A renamed one is.
     bool is_original(JournalPreamble const& preamble) const;
 
-    // Returns true if the journal was left by a creation that died: nothing was recorded. Throws base::DataError if the
-    // journal has no whole beginning, and the data file shows that something was recorded.
+    // Returns true if the journal was left by a creation that died: nothing was recorded, and nothing is in memory.
+    // Throws base::DataError if the journal has no whole beginning, and the data file shows that there was more.
     bool is_stub(JournalFiles const& journal) const;
     bool is_stub() const { return is_stub(open_journal(storage::OpenMode::read_only)); }
     // Removes it, and the data file if that creation had begun one. Throws as `is_stub`. The place must be locked.
@@ -70,6 +70,9 @@ class RunPlace {
 // Returns the places of the run that is there, one for each node that has a journal; none if there is no run. Throws
 // base::DataError if there is a folder of journals without that of the first node, which says what the others are.
 std::vector<RunPlace> places_of_run(std::string const& data_path);
+
+// Returns true if the file is there, complete and of Thalweg's.
+bool is_complete_file(std::string const& path);
 
 // Opens the journals at these places. Throws as RunPlace::open_journal.
 Journals open_journals(std::vector<RunPlace> const& places, storage::OpenMode mode);
