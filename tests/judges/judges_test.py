@@ -86,6 +86,14 @@ def test_caches_of_the_folder_cost_no_row_of_a_node(play: Play) -> None:
 
 
 @needs_judges
+def test_a_copied_file_system_takes_no_memory_of_the_original(play: Play) -> None:
+    code, said = play("copied_file_system.py")
+    assert code == 0, said
+    assert count(said, "copies of a file system") == 2
+    assert count(said, "file systems mounted again") == 2
+
+
+@needs_judges
 @pytest.mark.parametrize("control", controls.CONTROLS)
 def test_a_writer_that_breaks_its_promise_is_found(play: Play, control: str) -> None:
     if control == "eatmydata" and controls.why_not_eatmydata():

@@ -56,9 +56,20 @@ bool RunPlace::may_be_of(std::string const& run_id) const {
 bool RunPlace::is_original(JournalPreamble const& preamble) const {
     auto const there = data_file_at(data_);
     if (there.identity.links == 0 || there.identity.inode != preamble.inode) return false;
+    bool const is_of_this_boot = preamble.boot_id == base::boot_id();
+    if (is_of_this_boot && there.identity.device != preamble.device && is_elsewhere(preamble)) return false;
     if (there.birth != 0 && preamble.birth != 0) return there.birth == preamble.birth;
     // The number of the device means something to this machine alone, and until its file system is mounted again.
-    return there.identity.device == preamble.device || preamble.boot_id != base::boot_id();
+    return there.identity.device == preamble.device || !is_of_this_boot;
+}
+
+// A copy of a whole file system has the same inodes and times of birth. If it is mounted beside the original, the file
+// is still on the device where the run was begun; a file system that was mounted again is at one place only.
+bool RunPlace::is_elsewhere(JournalPreamble const& preamble) const {
+    auto const ledger = find_ledger(preamble.run_id, *this, open_journal(storage::OpenMode::read_only));
+    if (!ledger) return false;
+    auto const begun = data_file_at(ledger->head().path).identity;
+    return begun.links > 0 && begun.device == preamble.device && begun.inode == preamble.inode;
 }
 
 bool RunPlace::is_stub(JournalFiles const& journal) const {

@@ -60,6 +60,7 @@ class RunPlace {
     void remove_later_segments() const;
 
   private:
+    bool is_elsewhere(JournalPreamble const& preamble) const;
     bool is_begun_and_no_more() const;
     void check_only_begun() const;
 
