@@ -18,8 +18,8 @@
 #include "thalweg/dataset/complete/nodes_down.h"
 #include "thalweg/dataset/complete/snapshot.h"
 #include "thalweg/dataset/complete/unit_list.h"
+#include "thalweg/dataset/nodes/attached_part.h"
 #include "thalweg/dataset/read/verify.h"
-#include "thalweg/dataset/run/attach.h"
 #include "thalweg/dataset/writer.h"
 #include "thalweg/tuning/knobs.h"
 
@@ -294,7 +294,7 @@ void bind_writing(nb::module_& module) {
     module.def(
         "attach",
         [](std::string const& handle, std::optional<unsigned> threads) {
-            return attach(handle, threads, signal_check());
+            return attach_to_part(handle, threads, signal_check());
         },
         nb::arg("handle"), nb::arg("threads").none(), WithoutGil());
     module.def(

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import h5py
@@ -19,6 +20,45 @@ _PROGRAM = str(Path(__file__).with_name("node.py"))
 _SECONDS = 60.0
 
 
+def wait_for_line(path: Path) -> None:
+    end = time.monotonic() + _SECONDS
+    while not (path.exists() and path.read_text().endswith("\n")):
+        assert time.monotonic() < end, f"{path} has no line"
+        time.sleep(0.01)
+
+
+def numbers_in(log: Path) -> tuple[int, int]:
+    if not log.exists():
+        return 0, 0
+    lines = [line for line in log.read_text().splitlines(keepends=True) if line.endswith("\n")]
+    appended, durable = map(int, lines[-1].split()) if lines else (0, 0)
+    return appended, durable
+
+
+@dataclass(frozen=True)
+class Process:
+    """A process of a node, on its machine."""
+
+    machine: Machine
+    started: subprocess.Popen[str]
+    log: Path
+
+    def kill(self) -> None:
+        pid = Path(f"{self.log}.pid")
+        wait_for_line(pid)
+        self.machine.run("kill", "-9", pid.read_text().strip())
+
+    def appended(self) -> int:
+        return numbers_in(self.log)[0]
+
+    def wait_for_rows(self, least: int) -> None:
+        end = time.monotonic() + _SECONDS
+        while self.appended() < least:
+            assert time.monotonic() < end, f"{self.log} does not get on"
+            assert self.started.poll() is None, self.started.communicate()
+            time.sleep(0.01)
+
+
 class NodesRun:
     def __init__(
         self,
@@ -29,6 +69,7 @@ class NodesRun:
         death: str = "end",
         timeout: float = 20,
         resumed: int = 0,
+        flush: float = 0.05,
     ) -> None:
         """resumed: how often, so far. Rows say then that they are of node 101, 102, or 201 and so on."""
         self.machines = machines
@@ -36,11 +77,23 @@ class NodesRun:
         self._first = 100 * resumed + 1
         self.logs = [path.parent / f"log{self._first + index}" for index in range(len(machines))]
         self._options = [pace, death, timeout]
+        self._flush = flush
         self.nodes = [self._start(index, rows) for index in range(len(machines))]
 
     def _start(self, index: int, rows: int) -> subprocess.Popen[str]:
         command = [sys.executable, _PROGRAM, self.path, index + 1, len(self.machines), rows, self.logs[index]]
-        return self.machines[index].start(*map(str, [*command, *self._options, self._first + index]))
+        return self.machines[index].start(*map(str, [*command, *self._options, self._first + index, self._flush]))
+
+    def attach(self, index: int, pace: float) -> Process:
+        """Starts one more process of this node, whose rows say that they are of node 51, 52 and so on."""
+        handle, log, number = Path(f"{self.logs[index]}.handle"), Path(f"{self.logs[index]}.attached"), 51 + index
+        wait_for_line(handle)
+        command = [sys.executable, _PROGRAM, handle.read_text().strip(), log, pace, number]
+        return Process(self.machines[index], self.machines[index].start(*map(str, command)), log)
+
+    def kill_process(self, index: int) -> None:
+        """The process that began this node. Its machine lives, with its memory."""
+        Process(self.machines[index], self.nodes[index], self.logs[index]).kill()
 
     def wait_for_rows(self, least: int, nodes: Sequence[int] | None = None) -> None:
         """Until so many are durable on each of these nodes, from 0."""
@@ -65,11 +118,7 @@ class NodesRun:
 
     def numbers(self, index: int) -> tuple[int, int]:
         """Rows that were appended, and of these how many were durable, as the node's log has it."""
-        if not self.logs[index].exists():
-            return 0, 0
-        lines = [line for line in self.logs[index].read_text().splitlines(keepends=True) if line.endswith("\n")]
-        appended, durable = map(int, lines[-1].split()) if lines else (0, 0)
-        return appended, durable
+        return numbers_in(self.logs[index])
 
     def durable(self, index: int) -> int:
         return self.numbers(index)[1]
@@ -91,13 +140,8 @@ class NodesRun:
 
     def kill_processes(self) -> None:
         """The machines live, with their memory."""
-        for machine, log in zip(self.machines, self.logs, strict=True):
-            pid = Path(f"{log}.pid")
-            end = time.monotonic() + _SECONDS
-            while not (pid.exists() and pid.read_text().endswith("\n")):
-                assert time.monotonic() < end, f"{log} has no process"
-                time.sleep(0.01)
-            machine.run("kill", "-9", pid.read_text().strip())
+        for index in range(len(self.machines)):
+            self.kill_process(index)
         self._wait()
 
     def _wait(self) -> None:

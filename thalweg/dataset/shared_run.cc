@@ -9,7 +9,7 @@
 
 #include "thalweg/base/checksum.h"
 #include "thalweg/base/error.h"
-#include "thalweg/dataset/run/attach.h"
+#include "thalweg/dataset/nodes/attached_part.h"
 #include "thalweg/ranks/agreement.h"
 
 namespace thalweg::dataset {
@@ -149,7 +149,7 @@ void SharedRun::begin_node(Beginning&& beginning, std::uint32_t node, std::uint3
 
 void SharedRun::attach_to(std::string const& handle, std::optional<model::Schema> const& schema,
                           std::function<void()> const& while_waiting) {
-    run_ = attach(handle, {}, while_waiting);
+    run_ = attach_to_part(handle, {}, while_waiting);
     if (schema && run_->head.schema != *schema) {
         base::fail_usage({path_ + " is written with another schema", "the lowest rank of this machine has given it",
                           "give the same schema on all ranks"});

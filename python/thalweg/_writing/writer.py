@@ -34,8 +34,8 @@ from thalweg._writing.work_unit import (
 class Writer:
     """A run that is open for writing, in the process that created it.
 
-    When its `with` block ends, the run is closed. If the block ends with an exception, the run is abandoned, and
-    `recover` can complete it.
+    When its `with` block ends, the run is closed, and what the file lacks is said on stderr. If the block ends with an
+    exception, the run is abandoned, and `recover` can complete it.
     """
 
     def __init__(self, core: _core.Writer, metadata: Mapping[str, str]) -> None:
@@ -212,7 +212,12 @@ class Writer:
         if kind is not None:
             self.abandon(text_of(error))
         elif self._core is not None:
-            self.close()
+            self._say(self.close())
+
+    def _say(self, report: RunReport) -> None:
+        """Says what the file lacks: the program does not see the report of a block that ends."""
+        if not report.is_whole:
+            sys.stderr.write(f"thalweg: {report}\n")
 
     def __repr__(self) -> str:
         return f"<Writer of {self.path}{f' ({self._end})' if self._end else ''}>"

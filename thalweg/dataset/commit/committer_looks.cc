@@ -44,7 +44,10 @@ void Committer::say_once(std::string const& problem) {
 void Committer::look_for_nodes() {
     if (!node_watch_ || run_.ledger->head().state == LedgerState::failed) return;
     try {
-        end_without_others(node_watch_->problem());
+        auto const problem = node_watch_->problem();
+        for (auto const& death : node_watch_->new_deaths())
+            base::say(fmt::format("{} goes on without {}", run_.path(), death));
+        end_without_others(problem);
     } catch (base::SystemError const& error) { // each flush looks, too, before it calls anything durable
         say_once(fmt::format("cannot see how the other nodes of {} are ({}): the run goes on, and looks again",
                              run_.path(), error.what()));

@@ -1,6 +1,8 @@
 #include "thalweg/dataset/node_folder/node_watch.h"
 
 #include <fmt/format.h>
+#include <optional>
+#include <utility>
 
 #include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
@@ -35,10 +37,21 @@ std::string NodeWatch::problem() {
     if (!problem_.empty() || now < next_look_ns_) return problem_;
     next_look_ns_ = now + kIntervalNs;
     look_at_neighbour();
+    note_deaths();
     problem_ = share_.superseded();
     if (auto const why = share_.failure(); !why.empty()) problem_ = why;
     return problem_;
 }
+
+void NodeWatch::note_deaths() {
+    if (!share_.rules.goes_on) return;
+    for (auto const node : share_.parts.dead_nodes()) {
+        auto const why = node == share_.which.node ? std::nullopt : share_.parts.announced(dead_name(node));
+        if (why && dead_.insert(node).second) deaths_.push_back(fmt::format("{} ({})", name_of_node(node), *why));
+    }
+}
+
+std::vector<std::string> NodeWatch::new_deaths() { return std::exchange(deaths_, {}); }
 
 // If that one has died, the one behind it is the neighbour.
 void NodeWatch::look_at_neighbour() {

@@ -1,5 +1,6 @@
 #include "thalweg/dataset/nodes/node_run.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -10,6 +11,7 @@
 #include "thalweg/base/error.h"
 #include "thalweg/dataset/complete/missing_part.h"
 #include "thalweg/dataset/complete/nodes_down.h"
+#include "thalweg/dataset/complete/part_of_dead.h"
 #include "thalweg/dataset/complete/unit_list.h"
 #include "thalweg/dataset/run/run_memory.h"
 #include "thalweg/dataset/run/run_place.h"
@@ -64,10 +66,15 @@ std::optional<CompleteResult> result_of_file(OpenRun const& run) try {
 void note_dead(std::vector<std::uint32_t> const& dead, PartsFolder const& parts, RunReport& report) {
     for (auto const node : dead) {
         auto const why = parts.announced(dead_name(node)).value_or(kNoReason);
-        bool const has_all = node < report.nodes.size() && report.nodes[node].settled;
-        report.notes.push_back(fmt::format("the others went on without {} ({}): {}", name_of_node(node), why,
-                                           has_all ? "all that it had appended is there"
-                                                   : "what its last flush had not made durable is missing"));
+        auto const found = std::ranges::find(report.nodes, node, &NodeReport::node);
+        bool const has_all = found != report.nodes.end() && found->settled;
+        auto const rows = found != report.nodes.end() ? found->rows : 0;
+        report.notes.push_back(
+            fmt::format("the others went on without {} ({}): {}", name_of_node(node), why,
+                        has_all ? "all that it had appended is there"
+                                : fmt::format("the file has {} of its rows; what its last flush had not made durable "
+                                              "is missing, and it is not known how many rows that is",
+                                              rows)));
         report.rows_may_be_missing = report.rows_may_be_missing || !has_all;
     }
 }
@@ -140,8 +147,19 @@ void NodeRun::fail_completion(std::string const& why) const {
                        why, run_->node->advice(run_->path())});
 }
 
+// A node that died on this machine has left what it had not flushed in memory that this process can read.
+void NodeRun::journal_parts_of_dead() const {
+    if (!run_->node->rules.goes_on) return;
+    for (auto const& place : places_of_run(run_->path())) {
+        auto const node = place.node().node;
+        bool const is_dead = node != run_->node->which.node && run_->node->parts.has(dead_name(node));
+        if (is_dead) static_cast<void>(journal_part_of_dead(place));
+    }
+}
+
 CompleteResult NodeRun::complete_for_all(std::uint64_t end_ns) {
     FolderPause pause(run_->node->which.nodes);
+    if (give_up_ns_ == 0) journal_parts_of_dead();
     if (give_up_ns_ == 0) give_up_ns_ = base::monotonic_ns() + run_->node->timeout_ns;
     while (true) {
         std::string missing;
