@@ -1,8 +1,9 @@
 """Runs the C++ tests (ctest) and the Python tests (pytest) at the same time, and ends with one line about both.
 
-Many tests wait for other processes, so both kinds together take less time than one after the other. As many processes
-as there are cores share the Python files: each takes a few files at a time. Tests with the mark `alone` run last, when
-no other test runs. The output of a process is shown when it ends. With arguments, pytest gets them, in one process.
+Many tests wait, for other processes or for a time to pass: so twice as many processes as there are cores share the
+tests. One of them is ctest, and the others take Python files, those first that take longest. Tests with the mark
+`alone` run last, when no other test runs. The output of a process is shown when it ends. With arguments, pytest gets
+them, in one process.
 """
 
 import os
@@ -15,10 +16,51 @@ from xml.etree import ElementTree
 
 REPORTS = Path("build/reports").absolute()
 FOLDERS = ("tests", "apps")
-FILES_AT_A_TIME = 4
-# These take longest, so they begin: what comes last should be short. Tests of apps share a program that is built for
-# them.
-SLOW = ("tests/faults/", "tests/judges/", "tests/nodes/", "tests/find_package_test.py", "tests/docs_test.py")
+PROCESSES_OF_A_CORE = 2
+# How long files take about, in seconds, on two cores. What comes last should be short, or a core is idle at the end.
+SECONDS = {
+    "apps/": 90,
+    "tests/docs_test.py": 125,
+    "tests/faults/control_test.py": 20,
+    "tests/faults/derive_kills_test.py": 60,
+    "tests/faults/environment_test.py": 55,
+    "tests/faults/kill_test.py": 135,
+    "tests/faults/kills_test.py": 20,
+    "tests/faults/readout_attacks_test.py": 60,
+    "tests/faults/readout_test.py": 75,
+    "tests/find_package_test.py": 32,
+    "tests/judges/judges_test.py": 110,
+    "tests/nodes/derive_test.py": 145,
+    "tests/nodes/mpi_test.py": 95,
+    "tests/nodes/nodes_test.py": 95,
+    "tests/nodes/resume_test.py": 32,
+    "tests/python/checkpoint_strategies_test.py": 25,
+    "tests/python/cli_test.py": 45,
+    "tests/python/derive_faults_test.py": 40,
+    "tests/python/derive_workers_test.py": 30,
+    "tests/python/follow_test.py": 25,
+    "tests/python/foreign_h5py_test.py": 25,
+    "tests/python/full_disk_test.py": 30,
+    "tests/python/ordered_test.py": 25,
+    "tests/python/record_dead_disk_test.py": 55,
+    "tests/python/record_faults_test.py": 30,
+    "tests/python/record_rotation_test.py": 35,
+    "tests/python/record_test.py": 50,
+    "tests/python/record_trouble_test.py": 30,
+    "tests/python/rntuple_cli_test.py": 35,
+    "tests/python/rntuple_foreign_test.py": 40,
+    "tests/python/rules_test.py": 65,
+    "tests/python/slim_test.py": 50,
+    "tests/python/study_test.py": 20,
+    "tests/python/trace_own_test.py": 45,
+    "tests/python/trace_programs_test.py": 40,
+    "tests/python/trace_test.py": 40,
+    "tests/python/trees_test.py": 25,
+    "tests/python/work_unit_test.py": 20,
+}
+SECONDS_OF_OTHERS = 6
+SECONDS_AT_A_TIME = 36  # a process takes a second to begin, so short files share one
+# Tests of apps share a program that is built for them.
 TOGETHER = "apps/"
 ALONE = "alone"
 MAY_HAVE_NONE = f"not {ALONE}"
@@ -59,23 +101,29 @@ def count(report: str) -> Counts:
 
 
 def batches() -> list[list[str]]:
-    """Returns all test files except those with ROOT, which `make test-root` runs: the slow ones first, each
-    separately."""
+    """Returns all test files except those with ROOT, which `make test-root` runs: those that take longest come first.
+    What one process takes has about the same length, or is one file."""
     files = sorted(str(path) for folder in FOLDERS for path in Path(folder).rglob("*_test.py"))
     files = [file for file in files if not file.startswith("tests/root/")]
     together = [file for file in files if file.startswith(TOGETHER)]
-    slow = [file for file in files if file.startswith(SLOW)]
-    others = [file for file in files if not file.startswith((TOGETHER, *SLOW))]
-    quick = [others[i : i + FILES_AT_A_TIME] for i in range(0, len(others), FILES_AT_A_TIME)]
-    return [together, *([file] for file in slow), *quick]
+    shared = [(SECONDS[TOGETHER], together)]
+    single = [(SECONDS.get(file, SECONDS_OF_OTHERS), file) for file in files if file not in together]
+    taken: list[tuple[int, list[str]]] = []
+    for seconds, file in sorted(single, key=lambda each: -each[0]):
+        room = next((i for i, (so_far, _) in enumerate(taken) if so_far + seconds <= SECONDS_AT_A_TIME), None)
+        if room is None:
+            taken.append((seconds, [file]))
+        else:
+            taken[room] = (taken[room][0] + seconds, [*taken[room][1], file])
+    return [files for _, files in sorted(shared + taken, key=lambda each: -each[0])]
 
 
 def is_alone(file: str) -> bool:
     return f"pytest.mark.{ALONE}" in Path(file).read_text()
 
 
-def share_files() -> Counts:
-    """Runs the Python tests that may run beside others."""
+def share_all() -> tuple[Counts, Counts]:
+    """Runs the C++ tests and the Python tests that may run beside others, and returns their counts."""
 
     def work(batch: tuple[int, list[str]]) -> Counts:
         number, files = batch
@@ -83,8 +131,10 @@ def share_files() -> Counts:
         marks = ["-m", MAY_HAVE_NONE] if any(map(is_alone, files)) else []
         return run(name, [*pytest(name), "-q", *marks, *files], capture=True)
 
-    with ThreadPoolExecutor(cores()) as threads:
-        return add(list(threads.map(work, enumerate(batches()))))
+    with ThreadPoolExecutor(PROCESSES_OF_A_CORE * cores()) as threads:
+        cpp = threads.submit(run_cpp)
+        python = add(list(threads.map(work, enumerate(batches()))))
+        return cpp.result(), python
 
 
 def run_alone() -> Counts:
@@ -92,10 +142,10 @@ def run_alone() -> Counts:
     return run(ALONE, [*pytest(ALONE), "-q", "-m", ALONE, *files]) if files else add([])
 
 
-def run_cpp() -> Counts:
-    return run(
-        "cpp", ["ctest", "--preset", "default", "--output-junit", str(REPORTS / "cpp.xml"), *jobs()], capture=True
-    )
+def run_cpp(jobs: int | None = None) -> Counts:
+    jobs = jobs or max(1, cores() // 2)
+    report = ["--output-junit", str(REPORTS / "cpp.xml")]
+    return run("cpp", ["ctest", "--preset", "default", *report, "--parallel", str(jobs)], capture=True)
 
 
 def pytest(name: str) -> list[str]:
@@ -109,11 +159,13 @@ def add(results: list[Counts]) -> Counts:
 def main() -> int:
     REPORTS.mkdir(parents=True, exist_ok=True)
     begin = time.monotonic()
-    with ThreadPoolExecutor(1) as thread:
-        running = thread.submit(run_cpp)
-        python = run("python", [*pytest("python"), *sys.argv[1:]]) if sys.argv[1:] else share_files()
-        cpp = running.result()
-    if not sys.argv[1:]:
+    if sys.argv[1:]:
+        with ThreadPoolExecutor(1) as thread:
+            running = thread.submit(run_cpp, cores())
+            python = run("python", [*pytest("python"), *sys.argv[1:]])
+            cpp = running.result()
+    else:
+        cpp, python = share_all()
         python = add([python, run_alone()])
     total = add([cpp, python])
     seconds = time.monotonic() - begin
@@ -124,10 +176,6 @@ def main() -> int:
 
 def cores() -> int:
     return len(os.sched_getaffinity(0))
-
-
-def jobs() -> list[str]:
-    return ["--parallel", str(cores())]
 
 
 if __name__ == "__main__":

@@ -46,7 +46,9 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Path:
     prefix, directory = tmp_path_factory.mktemp("prefix"), tmp_path_factory.mktemp("quantum_hall")
     command("cmake", "--install", libraries, "--prefix", prefix, "--component", "cpp")
     cache = ["-DCMAKE_CXX_COMPILER_LAUNCHER=ccache"] if shutil.which("ccache") else []
-    command("cmake", "-G", "Ninja", "-S", APP, "-B", directory, f"-DCMAKE_PREFIX_PATH={prefix}", *cache)
+    # Ten files at once take two thirds of the time, which most of them spend on the same headers.
+    together = ["-DCMAKE_UNITY_BUILD=ON", "-DCMAKE_UNITY_BUILD_BATCH_SIZE=10"]
+    command("cmake", "-G", "Ninja", "-S", APP, "-B", directory, f"-DCMAKE_PREFIX_PATH={prefix}", *cache, *together)
     command("cmake", "--build", directory)
     return directory
 
