@@ -1,6 +1,6 @@
 # thalweg_for_wheel(TARGET): what is in a wheel runs on older systems than the one that built it (`make wheel`).
 if(THALWEG_WHEEL)
-  # The linker leaves out what nobody uses, function by function (--gc-sections below).
+  # The linker leaves out what is not used, function by function (--gc-sections below).
   add_compile_options(-ffunction-sections -fdata-sections)
   # Of these only what is used: of OpenSSL, say, SHA-256, which is a few kilobytes.
   foreach(library crypto lz4 lzma)

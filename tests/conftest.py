@@ -17,7 +17,7 @@ REPOSITORY = Path(__file__).parent.parent
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# The same examples in every run: a test that fails here fails for everybody, however busy the machine is.
+# The same examples in every run: a test that fails here fails on every machine, however busy it is.
 hypothesis.settings.register_profile(
     "thalweg",
     derandomize=True,

@@ -77,7 +77,7 @@ def test_a_folder_has_one_line() -> None:
         layers.read_layers("base:\nbase:\n")
 
 
-def test_a_use_that_nobody_has_is_found(tree: Path) -> None:
+def test_a_use_that_no_folder_has_is_found(tree: Path) -> None:
     (tree / "format" / "hdf5" / "close.cc").write_text("")
     (message,) = layers.violations(tree)
     assert message == "LAYERS: format/hdf5 does not use base itself; take it out of its line"
@@ -136,7 +136,7 @@ def test_a_module_without_a_line_is_found(package: Path) -> None:
     assert list(layers.violations(package, layers.imports)) == ["stray.py: stray has no line in LAYERS"]
 
 
-def test_an_import_that_nobody_has_is_found(package: Path) -> None:
+def test_an_import_that_no_room_has_is_found(package: Path) -> None:
     (package / "cli" / "show.py").write_text("from package import Rows\n")
     (message,) = layers.violations(package, layers.imports)
     assert message == "LAYERS: cli does not use _core itself; take it out of its line"

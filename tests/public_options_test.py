@@ -20,7 +20,7 @@ model::Field first{"x", model::Kind::scalar};
 model::Table table{.name = "t", .fields = {by_name, first}};
 model::Schema schema{.tables = {table}};
 model::Attribute attribute{.name = "x"};
-model::Group group{"x"};
+model::TableGroup group{"x"};
 model::LayoutOptions layout{.cluster_bytes = 1 << 20};
 tuning::Tuning tuning{.write = {.queue_depth = 2}};
 dataset::CreateOptions create{{.write = {}}, true};

@@ -10,7 +10,7 @@ import pytest
 ROW = re.compile(r"^\| (.+?) \| (.+?) \|$", re.MULTILINE)
 # The table itself, what was said in its time, and this test.
 PLACES_OF_OLD_WORDS = re.compile(r"^(ARCHITECTURE\.md|CHANGELOG\.md|docs/decisions/.*|tests/words_test\.py)$")
-# Words that are somebody else's, where they mean that.
+# Words of other projects, if they mean that.
 ALLOWED = {
     "gauge": re.compile(r"Kind::gauge|counter, gauge|gauge\\n|\"gauge\"|TYPE \w+ gauge|GaugeMetricFamily|_GAUGES"),
 }

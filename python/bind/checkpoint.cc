@@ -19,7 +19,7 @@ using WithoutGil = nb::call_guard<nb::gil_scoped_release>;
 
 // A block as (start, shape, strides, array); the data of the array begin with its first element.
 Block block_of(nb::handle given, std::vector<Buffer>& buffers) {
-    Block block{{nb::cast<Extents>(given[0]), nb::cast<Extents>(given[1])}};
+    Block block{{nb::cast<PerAxis>(given[0]), nb::cast<PerAxis>(given[1])}};
     block.strides = nb::cast<std::vector<std::int64_t>>(given[2]);
     buffers.emplace_back(given[3], PyBUF_STRIDED_RO);
     block.data = buffers.back().bytes().data();
@@ -31,7 +31,7 @@ std::vector<Array> arrays_of(nb::handle given, std::vector<Buffer>& buffers) {
     std::vector<Array> arrays;
     for (auto const each : given) {
         Array array{nb::cast<std::string>(each[0]), model::parse_scalar(nb::cast<std::string>(each[1]))};
-        array.shape = nb::cast<Extents>(each[2]);
+        array.shape = nb::cast<PerAxis>(each[2]);
         array.codec = nb::cast<std::string>(each[3]);
         for (auto const block : each[4]) array.blocks.push_back(block_of(block, buffers));
         arrays.push_back(std::move(array));
@@ -118,13 +118,13 @@ State restore_over(std::string const& path, nb::object ranks, bool verify, unsig
     return restore(path, comm, {verify, threads});
 }
 
-void read_into(State const& state, std::string const& name, Extents start, Extents shape, nb::handle out) {
+void read_into(State const& state, std::string const& name, PerAxis start, PerAxis shape, nb::handle out) {
     Buffer const buffer(out, PyBUF_C_CONTIGUOUS | PyBUF_WRITABLE);
     nb::gil_scoped_release const released;
     state.read(name, {std::move(start), std::move(shape)}, buffer.bytes());
 }
 
-using ArrayFacts = std::tuple<std::string, std::string, Extents, std::string>; // name, type, shape, codec
+using ArrayFacts = std::tuple<std::string, std::string, PerAxis, std::string>; // name, type, shape, codec
 
 std::vector<ArrayFacts> facts_of(State const& state) {
     std::vector<ArrayFacts> facts;

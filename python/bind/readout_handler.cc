@@ -57,14 +57,14 @@ std::unique_ptr<monitor::HttpServer> monitor_of(Handler const& handler, Control 
                                        .host_names = config.server.host_names,
                                        .token = config.server.token,
                                        .socket_path = config.control_socket};
-    monitor::Pages pages{.metrics = [&handler] { return handler.samples(); },
-                         .unhealthy = [] { return std::string(); }, // a handler that answers is healthy
-                         .not_ready = [&handler] { return handler.not_ready(); },
-                         .control =
-                             [control = std::move(control)](std::string const& verb, std::string const& body) {
-                                 auto const [status, text] = control(verb, body);
-                                 return monitor::HttpAnswer{status, text};
-                             }};
+    monitor::HttpPages pages{.metrics = [&handler] { return handler.samples(); },
+                             .unhealthy = [] { return std::string(); }, // a handler that answers is healthy
+                             .not_ready = [&handler] { return handler.not_ready(); },
+                             .control =
+                                 [control = std::move(control)](std::string const& verb, std::string const& body) {
+                                     auto const [status, text] = control(verb, body);
+                                     return monitor::HttpAnswer{status, text};
+                                 }};
     return std::make_unique<monitor::HttpServer>(options, std::move(pages));
 }
 

@@ -11,14 +11,14 @@ namespace thalweg::bind {
 namespace {
 
 namespace nb = nanobind;
-using tuning::Kind;
 using tuning::Knob;
-using tuning::Value;
+using tuning::KnobKind;
+using tuning::KnobValue;
 
 // Returns the value for Python: durations in seconds, None if the container chooses.
-nb::object to_python(Knob const& knob, Value const& value) {
+nb::object to_python(Knob const& knob, KnobValue const& value) {
     if (std::holds_alternative<std::monostate>(value)) return nb::none();
-    if (knob.kind == Kind::duration) return nb::float_(static_cast<double>(std::get<std::uint64_t>(value)) / 1e9);
+    if (knob.kind == KnobKind::duration) return nb::float_(static_cast<double>(std::get<std::uint64_t>(value)) / 1e9);
     return nb::cast(value);
 }
 
@@ -33,7 +33,7 @@ void bind_tuning(nb::module_& module) {
         .def_prop_ro("type", tuning::type)
         .def_prop_ro("unit", tuning::unit)
         .def_prop_ro("range", tuning::range)
-        .def_prop_ro("who", tuning::who)
+        .def_prop_ro("applies_to", tuning::applies_to)
         .def_prop_ro("may_change", tuning::may_change)
         .def_prop_ro("default", [](Knob const& knob) { return tuning::text(knob, tuning::get({}, knob)); })
         .def(

@@ -1,4 +1,4 @@
-"""Tests who may control a handler, its answers to requests that make no sense, and where its token must never
+"""Tests which clients may control a handler, its answers to requests that make no sense, and where its token must never
 appear."""
 
 import http.client
@@ -150,7 +150,7 @@ def test_who_may_open_the_socket_may_control(make: Make) -> None:
     card.stop()
 
 
-def test_a_handler_that_nobody_could_start_is_refused(make: Make) -> None:
+def test_a_handler_that_no_client_could_start_is_refused(make: Make) -> None:
     handler = make().handler(0, "--hold").end(2)
     assert "control_socket" in handler.said
     assert "token_file" in handler.said

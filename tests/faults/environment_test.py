@@ -117,7 +117,7 @@ def test_a_small_disk_is_filled_with_rows(place: Place, mounts: str, least_mb: i
 
 @pytest.mark.parametrize("mounts", [tmpfs("64m"), ext4("80m")])
 @pytest.mark.parametrize("delay_s", [0.05, 0.2])
-def test_somebody_else_may_fill_the_disk(place: Place, mounts: str, delay_s: float) -> None:
+def test_another_program_may_fill_the_disk(place: Place, mounts: str, delay_s: float) -> None:
     begun = 'until "$driver" check "$path" 2>/dev/null | grep -q "sound 0"; do sleep 0.01; done'
     filler = f'({begun}; sleep {delay_s}; cat /dev/zero > "$place/filler" 2>/dev/null) &'
     said = place.play(filler, WRITE, 'wait; rm "$place/filler"', CHECK, mounts=mounts)

@@ -1,7 +1,7 @@
 """kill -9 at random moments: what was published is in the recovered file, bit by bit, and nothing is left behind.
 
-HDF5 files cannot be opened before they are complete. RNTuples can, by anybody, with the rows up to an interim footer:
-every one of these is right, and keeps its place.
+HDF5 files cannot be opened before they are complete. Any program can open RNTuples, with the rows up to an interim
+footer: every one of these is right, and keeps its place.
 """
 
 import contextlib
@@ -105,7 +105,7 @@ def suite(driver: Driver, folder: Path, times: int, container: Container) -> Sui
     return Suite(driver, folder, times, container)
 
 
-def test_nobody_is_killed_and_all_can_watch(driver: Driver, folder: Path) -> None:
+def test_no_process_is_killed_and_all_can_watch(driver: Driver, folder: Path) -> None:
     container = RNTuple()
     for attempt in range(10):  # until one was slower than its observers
         run = driver.start(folder / f"run{attempt}.root", PRODUCERS, ROWS)

@@ -73,7 +73,7 @@ def test_the_judge_finds_rows_that_are_missing(played: Round) -> None:
         judged_again(played)
 
 
-def test_the_judge_finds_rows_that_nobody_appended(played: Round) -> None:
+def test_the_judge_finds_rows_that_were_never_appended(played: Round) -> None:
     for stream in played.reports.streams.values():
         stream.tried = stream.safe = 0
     with pytest.raises(judge.WrongError, match="and 0 were tried"):

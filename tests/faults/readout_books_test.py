@@ -30,7 +30,7 @@ MOST_LOST_WITH_A_CARD = 2
 COUNTS = ("absent", "cleared", "evicted", "lost", "gaps")
 
 
-def test_a_run_that_nobody_collects_is_said_to_be_discarded(make: Make) -> None:
+def test_a_run_that_no_client_collects_is_said_to_be_discarded(make: Make) -> None:
     readout = make()
     card = readout.card("--events", 2000, "--json")
     handler = readout.handler(0, "--drain", "100ms")

@@ -366,7 +366,7 @@ def test_configurations_that_are_wrong(make: Make, right: str, wrong: str, word:
     assert not list(readout.folder.glob("run*"))
 
 
-def test_nobody_there(make: Make) -> None:
+def test_no_card_there(make: Make) -> None:
     readout = make()
     handler = readout.handler()
     handler.wait_for("waiting for the card: handler dh0 has no card")

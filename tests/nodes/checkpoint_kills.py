@@ -93,7 +93,7 @@ class Campaign:
                 os.kill(pid, signal.SIGKILL)
 
     def kill_machine(self, notes: Path, machine: Machine, victim: int) -> None:
-        """Its pids mean nothing here, so nobody there is stopped first: the phase is that of a moment before."""
+        """Its pids mean nothing here, so no process there is stopped first: the phase is that of a moment before."""
         self.count(state_of(notes, victim).phase, "a machine")
         machine.kill()
 
@@ -118,7 +118,7 @@ def wait_until(notes: Path, job: subprocess.Popen[bytes], holds: Callable[[], bo
 
 
 def end(job: subprocess.Popen[bytes], notes: Path) -> None:
-    """Nobody is left, whatever the launcher thinks of it."""
+    """Ends all ranks, whatever the launcher thinks of it."""
     for note in notes.iterdir():
         with contextlib.suppress(OSError, ValueError):
             pid = state_of(notes, int(note.name)).pid

@@ -1,4 +1,4 @@
-"""Whoever is killed while ranks of MPI save, a checkpoint is there that is whole: few moments of the campaign."""
+"""Any rank may be killed while ranks of MPI save: a whole checkpoint is there. A few moments of the campaign."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from machines import why_not
 
 
 @pytest.mark.parametrize("mpi", ["mpich", "openmpi", "openmpi, two machines"])
-def test_a_checkpoint_is_whole_whoever_is_killed(mpi: str, repository: Path, tmp_path: Path, long_mode: bool) -> None:
+def test_a_checkpoint_is_whole_whichever_rank_is_killed(
+    mpi: str, repository: Path, tmp_path: Path, long_mode: bool
+) -> None:
     name = mpi.partition(",")[0]
     if shutil.which(f"mpiexec.{name}") is None or shutil.which(f"mpicxx.{name}") is None:
         pytest.skip(f"Debian's {name} is not installed")

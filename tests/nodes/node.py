@@ -1,4 +1,4 @@
-"""What one node runs: rows that say who wrote them, and a log of what was promised about them.
+"""What one node runs: rows that name the node that wrote them, and a log of what was promised about them.
 
     node.py FILE NODE NODES ROWS LOG PACE DEATH TIMEOUT NUMBER FLUSH
     node.py HANDLE LOG PACE NUMBER                                     one more process of a node

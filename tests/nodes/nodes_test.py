@@ -117,7 +117,7 @@ def recover_with_kills(path: Path, chance: random.Random) -> int:
 
 
 def kill_and_recover(make_machines: Make, path: Path, chance: random.Random) -> int:
-    """How many died: machines, one after the other, and those who recover what they leave."""
+    """Returns how many died: machines, one after the other, and processes that recover what they leave."""
     machines = make_machines(2)
     run = NodesRun(
         machines, path, rows=chance.choice([500, 20_000]), pace=0.0005, death=chance.choice(["end", "continue"])
@@ -144,7 +144,7 @@ def kill_and_recover(make_machines: Make, path: Path, chance: random.Random) -> 
 def test_all_machines_die_at_any_moment(
     make_machines: Make, name: str, tmp_path: Path, seed: int, long_mode: bool
 ) -> None:
-    """While it is created, written or closed; and so may who recovers it."""
+    """The machine dies while the run is created, written or closed; the process that recovers it may die, too."""
     deaths = 0
     for turn in range(8 if long_mode else 1):
         folder = tmp_path / str(turn)

@@ -1,4 +1,4 @@
-"""A run of several machines goes on after all who wrote it have died."""
+"""A run of several machines goes on after all its machines have died."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_nodes_that_have_changed_their_machines_are_refused(make_machines: Make,
 def test_all_die_at_any_moment_again_and_again(
     make_machines: Make, name: str, tmp_path: Path, seed: int, long_mode: bool
 ) -> None:
-    """Also while the run is resumed. At the end it is closed, by those who resumed it last."""
+    """Machines also die while the run is resumed. The machines that resumed it last close it."""
     chance = random.Random(seed)
     machines = make_machines(2)
     path = tmp_path / name

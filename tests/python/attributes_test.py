@@ -56,7 +56,7 @@ def foreign(path: Path) -> Path:
     """As h5py writes it: attributes of everything."""
     with h5py.File(path, "w") as file:
         file.attrs.update(VALUES)
-        file.create_group("notes/empty").attrs["who"] = "nobody"
+        file.create_group("notes/empty").attrs["who"] = "none"
         table = file.create_group("detector/events")
         file["detector"].attrs["high voltage"] = 1200.5
         table.attrs.update(VALUES)
@@ -76,7 +76,7 @@ def assert_foreign(run: tw.Run) -> None:
     assert_same(run.attrs, VALUES)
     assert run.group_attrs == {
         "detector": tw.Attributes({"high voltage": 1200.5}),
-        "notes/empty": tw.Attributes({"who": "nobody"}),
+        "notes/empty": tw.Attributes({"who": "none"}),
     }
     table = run["detector/events"]
     assert_same(table.attrs, VALUES | {"description": "all of them"})
@@ -101,7 +101,7 @@ def test_attributes_survive_convert(tmp_path: Path, ways: list[str]) -> None:
         with h5py.File(source) as file:
             assert_same(file.attrs, VALUES | {"datatype": "struct{detector}"})
             assert file["detector"].attrs["high voltage"] == 1200.5
-            assert file["notes/empty"].attrs["who"] == "nobody"
+            assert file["notes/empty"].attrs["who"] == "none"
             assert_same(
                 file["detector/events/x"].attrs, VALUES | {"units": "mm", "datatype": "array<1>{real}"}
             )  # fmt: skip
@@ -155,7 +155,7 @@ def test_inspect_shows_them(tmp_path: Path, thalweg_command) -> None:
         assert line in shown.stderr
     facts = json.loads(thalweg_command("inspect", path, "--json").stdout)
     assert facts["attributes"]["number"] == {"type": "int64", "value": 42}
-    assert facts["groups"]["notes/empty"] == {"who": {"type": "string", "value": "nobody"}}
+    assert facts["groups"]["notes/empty"] == {"who": {"type": "string", "value": "none"}}
     assert facts["tables"][0]["attributes"]["narrow"]["type"] == "float32"
 
 
@@ -357,7 +357,7 @@ def test_a_table_is_no_sequence(tmp_path: Path) -> None:
     assert np.asarray(table["x"]).tolist() == [1.0, 2.0]
 
 
-def test_attributes_are_a_mapping_that_nobody_changes() -> None:
+def test_attributes_are_a_mapping_that_cannot_be_changed() -> None:
     attrs = tw.Attributes(VALUES)
     assert attrs == tw.Attributes(dict(reversed(VALUES.items())))
     assert hash(attrs) == hash(tw.Attributes(VALUES))

@@ -100,7 +100,7 @@ def test_verify_reads_what_only_h5py_reads_and_says_which_has_no_checksum(path: 
     assert found.problems == ()
 
 
-def test_verify_names_what_nobody_reads_of_a_file_without_tables(tmp_path: Path) -> None:
+def test_verify_names_what_is_not_read_of_a_file_without_tables(tmp_path: Path) -> None:
     path = tmp_path / "references.h5"
     with h5py.File(path, "w") as file:
         file.create_dataset("g/to", (10,), h5py.ref_dtype)

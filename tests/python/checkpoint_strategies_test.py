@@ -76,7 +76,7 @@ def programs(request: pytest.FixtureRequest, repository: Path) -> Programs:
 
 
 def saved_at(strategy: str, path: Path) -> list[np.ndarray[Any, np.dtype[np.float64]]]:
-    """What the files have, in the order of ranks, read by others than who wrote them."""
+    """Returns what the files have, in the order of ranks, as other programs read it."""
     if strategy.startswith("hdf5") or strategy == "ours":
         with h5py.File(path) as file:
             return [file["psi"][:]]

@@ -294,7 +294,7 @@ def test_more_than_two_gigabytes_of_a_rank(tmp_path: Path, long_mode: bool) -> N
         assert file["a"][-5:].tolist() == file["grid"][0, -5:].tolist() == [1, 2, 3, 4, 5]
 
 
-_NOBODY_WAITS = """
+_NO_WAIT = """
 import resource, signal, sys
 import numpy as np
 from thalweg.checkpoint import Block, save_async
@@ -308,11 +308,9 @@ save_async(sys.argv[1], {"psi": Block(psi, psi.shape, [0])}, codec="shuffle+lz4"
 
 
 @pytest.mark.parametrize("disk", ["full", "fine"])
-def test_a_save_that_nobody_waits_for_is_not_lost_in_silence(tmp_path: Path, disk: str) -> None:
+def test_a_save_without_a_wait_is_not_lost_in_silence(tmp_path: Path, disk: str) -> None:
     path = tmp_path / "psi.h5"
-    ended = subprocess.run(
-        [sys.executable, "-c", _NOBODY_WAITS, path, disk], capture_output=True, text=True, timeout=60
-    )
+    ended = subprocess.run([sys.executable, "-c", _NO_WAIT, path, disk], capture_output=True, text=True, timeout=60)
     said = ended.stdout + ended.stderr
     if disk == "fine":
         assert (ended.returncode, said) == (0, "")

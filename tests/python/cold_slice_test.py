@@ -1,4 +1,4 @@
-"""What one slice of a file that nobody has read costs: calls and bytes, beside those of h5py."""
+"""Tests what one slice of a file costs that is not in the page cache: calls and bytes, beside those of h5py."""
 
 import struct
 from collections.abc import Callable

@@ -71,7 +71,7 @@ def test_what_was_not_durable_is_lost_with_its_node(nodes: Nodes, outputs: list[
     writer.dead = {2: "it was silent"}
     assert {node: sorted(lost) for node, lost in nodes.look(outputs).items()} == {2: [(0, 2), (1, 1)]}
     assert "machine 2" not in nodes.places
-    assert not nodes.committed((0, 5), 2, 40.0)  # what it says now nobody can rely on
+    assert not nodes.committed((0, 5), 2, 40.0)  # what it says now is not reliable
     assert nodes.committed((0, 1), 2, 40.0)  # but for what is known to be there
     assert nodes.look(outputs) == {}
     nodes.folder.put(durable(3), json.dumps([31.0, 31.0]))
@@ -117,7 +117,7 @@ def test_a_machine_comes_once(tmp_path: Path) -> None:
 
 
 def test_a_node_leaves_with_its_job(tmp_path: Path) -> None:
-    """It waits for outputs that are never created: who creates them later is another job."""
+    """It waits for outputs that are never created: a process that creates them later is another job."""
     folder = JobFolder(str(tmp_path / "job"))
     folder.make()
     folder.put(JOB, Rules("another machine", (str(tmp_path / "a.h5"),), 2, _SECONDS).to_text())

@@ -18,7 +18,7 @@ SIZE_BYTES = VALUES.nbytes
 
 @pytest.fixture
 def raw(tmp_path: Path) -> Path:
-    """A folder that holds values, beside one of almost the same name, which nobody allows."""
+    """A folder that holds values, beside one of almost the same name, which is not allowed."""
     for name in ("raw", "raw-secret"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "values.bin").write_bytes(VALUES.tobytes())

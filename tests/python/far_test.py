@@ -1,4 +1,4 @@
-"""Files that somebody else reads: file objects and URLs."""
+"""Tests files whose bytes Python gives: file objects and URLs."""
 
 import builtins
 import io
@@ -118,7 +118,7 @@ def test_one_request_asks_for_all_that_is_read_of_a_column(path: Path, monkeypat
     assert sum(size for _, size in first) < 600 * 1024
 
 
-def test_nobody_is_asked_more_often_than_by_h5py(tmp_path: Path) -> None:
+def test_the_file_is_not_asked_more_often_than_by_h5py(tmp_path: Path) -> None:
     with h5py.File(tmp_path / "other.h5", "w") as made:
         made.create_dataset("x", data=np.arange(100_000.0), chunks=(1000,), compression="gzip")
     ours, theirs = (Counting((tmp_path / "other.h5").read_bytes()) for _ in range(2))

@@ -189,7 +189,7 @@ def judge_decoder(felix_dump: Callable[..., str], raw: bytes, path: Path, max_pa
     assert set(counters) == set(links)
     for elink, link in links.items():
         known = dataclasses.asdict(link.counters)
-        if link.counters.bad_blocks:  # nobody says whether what fills a dropped block counts
+        if link.counters.bad_blocks:  # it is not known whether what fills a dropped block counts
             known |= {name: counters[elink][name] for name in ("timeouts", "out_of_band")}
         assert counters[elink] == known, f"e-link {elink}"
 

@@ -1,4 +1,4 @@
-"""Runs that are followed while they are written: every row once, whoever dies, until the file is complete."""
+"""Runs that are followed while they are written: every row once, whichever process dies, until the file is complete."""
 
 import errno
 import itertools
@@ -65,7 +65,7 @@ class Seen:
 @pytest.mark.parametrize("name", CONTAINERS)
 @pytest.mark.parametrize("shared", [False, True])
 def test_every_row_comes_once(tmp_path: Path, name: str, shared: bool) -> None:
-    """Four producers that begin and end at different times, one of them slow; closed while nobody looks."""
+    """Four producers begin and end at different times, one of them slow; the run is closed between two reads."""
     out = tw.create(tmp_path / name, SCHEMA, tuning=OFTEN)
     written = 0
 
@@ -104,7 +104,7 @@ def test_every_row_comes_once(tmp_path: Path, name: str, shared: bool) -> None:
 
 @pytest.mark.parametrize("name", CONTAINERS)
 def test_what_no_page_holds_is_not_given_twice_when_the_run_is_closed(tmp_path: Path, name: str) -> None:
-    """Rows that were journaled in a segment of which nobody who follows has heard."""
+    """Rows that were journaled in a segment of which no reader that follows the run has heard."""
     out = tw.create(tmp_path / name, SCHEMA, tuning=OFTEN)
     producers = [out.producer("t") for _ in range(3)]
     seen = Seen()

@@ -153,7 +153,7 @@ def test_one_unreadable_object_does_not_spoil_the_others(tmp_path: Path) -> None
         file["t/text"] = np.array([b"w"] * 50)
         creation = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
         creation.set_chunk((10,))
-        creation.set_filter(32_767, h5py.h5z.FLAG_OPTIONAL, ())  # which nobody has: written without it
+        creation.set_filter(32_767, h5py.h5z.FLAG_OPTIONAL, ())  # which no library has: written without it
         made = h5py.h5d.create(file["t"].id, b"odd", h5py.h5t.STD_I32LE, h5py.h5s.create_simple((50,)), creation)
         made.write_direct_chunk((0,), b"\1" * 40, 0)
     run = tw.open(path)

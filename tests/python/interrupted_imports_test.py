@@ -1,4 +1,4 @@
-"""Ctrl-C while the command is still being imported ends it without a traceback, and nobody else is touched."""
+"""Ctrl-C while the command is still being imported ends it without a traceback, and no other process is touched."""
 
 import signal
 import subprocess

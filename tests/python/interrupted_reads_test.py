@@ -44,7 +44,7 @@ def test_pieces_are_put_together(path: Path, piece: int, monkeypatch: pytest.Mon
 
 
 class Interrupted:
-    """A reader during whose first read somebody presses Ctrl-C."""
+    """A reader whose first read is interrupted by Ctrl-C."""
 
     def __init__(self, core: Any) -> None:
         self._core = core

@@ -40,5 +40,5 @@ def test_record_says_it_on_stderr(tmp_path: Path) -> None:
     (note,) = report["files"][0]["notes"]
     command = [THALWEG, "record", "--out", str(path), "--force", *SMALL, *arguments]
     told = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
-    # Which of its producers was the last one, nobody can tell beforehand.
+    # The test cannot know beforehand which of its producers is the last one.
     assert note.partition(", the last one in table ")[0] in told.stderr

@@ -166,7 +166,7 @@ def test_a_stored_energy_comes_first(tmp_path: Path, thalweg_command) -> None:
     records = np.full((3, 100), 7, np.uint16)
     tables = {
         "ch0": {"energy": [5, 6, 7], "waveform": records},
-        "ch1": {"energy": [0, 0, 0], "waveform": records},  # nobody filled it
+        "ch1": {"energy": [0, 0, 0], "waveform": records},  # it was never filled
     }
     path = written(tmp_path / "run.h5", tables, types)
 

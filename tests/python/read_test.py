@@ -132,7 +132,7 @@ def test_arrow_memory_outlives_the_rows(run: tw.Run) -> None:
     table = run["a"].read("id").to_arrow()
     assert table["id"].to_pylist() == list(range(1000))
     capsule = run["a"].read("id").__arrow_c_stream__()
-    del capsule  # nobody took it
+    del capsule  # no consumer took it
 
 
 def test_awkward_takes_the_rows_without_a_copy(run: tw.Run) -> None:

@@ -147,7 +147,7 @@ def test_of_a_killed_card_nothing_stands_in_the_way(start: Start, name: str) -> 
     process.kill()
     process.wait()
     again = start("--events", "10", "--duration", "60s")
-    while buffer.word(HEARTBEAT):  # whoever reads the old one sees that
+    while buffer.word(HEARTBEAT):  # a reader of the old one sees that
         time.sleep(0.01)
     Buffer(name).take_all()
     assert again.wait(timeout=120) == 0

@@ -40,7 +40,7 @@ class Handler:
         self.leased: set[tuple[int, int]] = set()
         self.free: list[tuple[int, int]] = []
         self.cleared: set[int] = set()
-        self.takes = 0  # how often somebody asked for events
+        self.takes = 0  # how often a client asked for events
         self.closed = self.end  # events from here on are not there yet
         self._lock = threading.Lock()
         self._server = socket.create_server(("127.0.0.1", 0))
@@ -71,7 +71,7 @@ class Handler:
                         peer.sendall(HEAD.pack(MARKER, VERSION, answer[0], len(answer[1]), tag) + answer[1])
             except OSError:
                 pass
-            with self._lock:  # leases that nobody holds any more
+            with self._lock:  # leases that no client holds any more
                 self.free += sorted(self.leased)
                 self.leased.clear()
 

@@ -142,7 +142,7 @@ for size, name, options in (
 """
 
 RING = """
-# Somebody removes old files: the run goes on for ever on a disk that has room for a few.
+# A user removes old files: the run goes on for ever on a disk that has room for a few.
 run("mount", "-t", "tmpfs", "-o", "size=40m", "none", disk)
 options = ["--channels", "1", "--samples", "4000", "--rate", "1kHz", "--duration", "12s", "--max-file-size", "4MB"]
 process = subprocess.Popen([thalweg, "record", "--json", *options, "--out", disk / "run.h5"], stdout=subprocess.PIPE)

@@ -33,7 +33,7 @@ class Terminal:
             if select.select([self._main], [], [], rest)[0]:
                 try:
                     self.said += os.read(self._main, 1 << 16).decode(errors="replace")
-                except OSError:  # nobody has it open any more
+                except OSError:  # no process has it open any more
                     return
 
     def wait_for(self, pattern: str, seconds: float = 60) -> None:

@@ -24,7 +24,7 @@ def same_rows(first: dict, second: dict) -> bool:
     return True
 
 
-def test_the_same_seed_gives_the_same_records_whoever_writes_them(tmp_path: Path) -> None:
+def test_the_same_seed_gives_the_same_records_whichever_process_writes_them(tmp_path: Path) -> None:
     several, one, other = (tmp_path / name for name in ("several.h5", "one.h5", "other.h5"))
     report = record(several, *SMALL, "--duration", "0.5s", "--producers", 2, "--threads", 1)
     record(one, *SMALL, "--records", 2000, "--producers", 1, "--codec", "shuffle+deflate-1")
@@ -272,7 +272,7 @@ def test_metrics_are_served_while_it_runs(tmp_path: Path) -> None:
         recorder.report()
 
 
-def test_the_run_goes_on_when_nobody_looks_any_more(tmp_path: Path) -> None:
+def test_the_run_goes_on_when_its_stderr_is_closed(tmp_path: Path) -> None:
     with recording(tmp_path / "run.h5", *SMALL, "--rate", "1kHz", "--duration", "3s") as recorder:
         assert recorder.process.stderr
         assert recorder.process.stdout

@@ -51,7 +51,7 @@ def test_where_nothing_is_lost_the_code_is_0(path: Path, json_: tuple[str, ...],
 
 
 @pytest.mark.parametrize("json_", [(), ("--json",)])
-def test_where_memory_is_gone_nobody_can_know_and_the_code_is_1(
+def test_where_memory_is_gone_the_loss_is_unknown_and_the_code_is_1(
     path: Path, json_: tuple[str, ...], thalweg_command: Any
 ) -> None:
     for memory in Path("/dev/shm").glob(f"{killed(path, 20)}*"):  # as a restart of the machine does it

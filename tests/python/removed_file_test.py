@@ -1,4 +1,4 @@
-"""Somebody removes the file of a run that is being written: said at once, never a success, and the data can be had."""
+"""A user removes the file of a run while it is written: it is said at once, is no success, and the data can be had."""
 
 import re
 import subprocess

@@ -71,7 +71,7 @@ CASES: dict[str, Case] = {
     "empty lists throughout": Case(tw.list_({"x": tw.float32, "text": tw.string}), lambda _: []),
     "constant": Case(tw.int64, lambda _: 7),
     "zero": Case(tw.float64, lambda _: 0.0),
-    # What somebody gave the name of a C++ type.
+    # Fields to which the name of a C++ type was given.
     "std::vector<std::int32_t>": Case(
         tw.list_(tw.int32, type_name="std::vector<std::int32_t>"), lambda i: [i] * (i % 3)
     ),

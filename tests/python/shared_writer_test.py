@@ -77,7 +77,9 @@ def test_sampled_events_have_the_weight_of_their_file_and_none_repeats() -> None
     numbers = sum(1 if ends is None else 2 for _, ends, _ in sample.sample())
     assert [len(first), len(phys.columns(0))] == [1 + numbers, 1 + sample.COPIES * numbers]
     assert numbers > 1000
-    assert all(np.array_equal(a, b) for a, b in zip(first, lite.columns(0), strict=True))  # whoever makes the range
+    assert all(
+        np.array_equal(a, b) for a, b in zip(first, lite.columns(0), strict=True)
+    )  # whichever worker makes the range
     assert list(first[0]) == list(range(RANGE))
     floats = [(a, b) for a, b in zip(first, second, strict=True) if a.dtype.kind == "f" and len(a) > RANGE]
     assert len(floats) > 100

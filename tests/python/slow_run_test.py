@@ -1,4 +1,4 @@
-"""An open run that is slow: whoever looks at the file sees rows that are not much older than a tenth of the run."""
+"""An open run that is slow: a reader of the file sees rows that are not much older than a tenth of the run."""
 
 import time
 from pathlib import Path

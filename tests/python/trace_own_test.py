@@ -136,7 +136,7 @@ def test_threads_and_processes_of_a_run_each_say_their_own(tmp_path: Path, suffi
     calls = traced.calls("work", of=f"/run{suffix}")
     claims, encoded = named(calls, "claim_extent"), named(calls, "encode_page")
     assert len({call["process"] for call in encoded}) == 4
-    assert len({call["thread"] for call in encoded}) >= 5  # and who closes the run, where rows are left
+    assert len({call["thread"] for call in encoded}) >= 5  # and the one that closes the run, if rows are left
     assert_extents_are_apart(claims, file.stat().st_size)
     assert {(c["offset"], c["size"]) for c in named(calls, "write_in_flight")} == {
         (c["result"], c["size"]) for c in claims
@@ -149,7 +149,7 @@ def test_threads_and_processes_of_a_run_each_say_their_own(tmp_path: Path, suffi
 
 
 def test_what_a_killed_process_was_doing_is_there(tmp_path: Path) -> None:
-    # Nobody commits while the parent is stopped, so the child's claims wait for space that is never allocated.
+    # No process commits while the parent is stopped, so the child's claims wait for space that is never allocated.
     script = (
         START
         + """

@@ -1,4 +1,4 @@
-"""TTrees: read by uproot, and the same tables as others for all who open or convert them."""
+"""TTrees: read by uproot, and the same tables as others for programs that open or convert them."""
 
 import json
 import subprocess

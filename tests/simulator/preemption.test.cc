@@ -172,7 +172,7 @@ std::uint64_t died(Container container, std::uint64_t turn) {
 }
 
 // The committer asks every 100 ms which processes are alive.
-TEST_P(EveryPreemption, CallsNobodyDeadWhoHasFinished) {
+TEST_P(EveryPreemption, CallsNoProducerDeadThatHasFinished) {
     constexpr std::uint64_t kTurnsBefore = 150;
     std::uint64_t asks = 0, before = 0;
     {

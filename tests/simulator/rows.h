@@ -40,7 +40,7 @@ class Rows {
 };
 
 // The rows of each producer that are there, in their order, after every value was compared. Faults go to `blame`.
-using FoundRows = std::map<std::uint64_t, std::vector<std::uint64_t>>; // by who
+using FoundRows = std::map<std::uint64_t, std::vector<std::uint64_t>>; // by producer or try
 // The places where the rows of each producer are cut into pages, in every column: values counted from its first one.
 using Cuts = std::map<std::uint64_t, std::vector<std::vector<std::uint64_t>>>;
 // The producers in the order of their rows, and the value of each column with which each producer begins.

@@ -7,7 +7,7 @@
 namespace thalweg::base {
 
 void fail_assertion(char const* condition, char const* text, char const* file, int line) noexcept {
-    // From the last folder of that name on: where it was built is nobody's business.
+    // It begins with the last folder of that name: the place of the build does not belong into an error.
     for (auto const* part = file; part != nullptr; part = std::strstr(part + 1, "thalweg/")) file = part;
     std::fprintf(
         stderr,

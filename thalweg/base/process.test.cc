@@ -126,7 +126,7 @@ TEST(Process, AProcessLivesAsLongAsAnyOfItsThreads) {
     EXPECT_FALSE(is_alive(process));
 }
 
-TEST(Process, AReusedPidIsSomebodyElse) {
+TEST(Process, AReusedPidIsAnotherProcess) {
     auto other = this_process();
     other.start_ticks -= 1;
     EXPECT_FALSE(is_alive(other));

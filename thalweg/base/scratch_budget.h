@@ -16,8 +16,8 @@ void set_read_memory_bytes(std::uint64_t size_bytes);
 // thread meanwhile: otherwise two threads could wait for each other.
 class ScratchShare {
   public:
-    // Waits for it. Who wants more than all there is gets it once nobody else has any: a page is decoded, however large
-    // it is.
+    // Waits for it. A thread that wants more than the whole budget gets it once no other thread has any of it: a page
+    // is decoded, however large it is.
     explicit ScratchShare(std::uint64_t size_bytes);
     ScratchShare(ScratchShare const&) = delete;
     ScratchShare& operator=(ScratchShare const&) = delete;

@@ -1,5 +1,5 @@
 // The seam of the simulator: what the code asks of the machine it runs on, apart from the bytes of files (storage has
-// a seam of its own). Nobody stands in for a real machine: each function of this folder then costs one branch more.
+// a seam of its own). A real machine has no stand-in: each function of this folder then costs one branch more.
 #pragma once
 
 #include <cstddef>
@@ -36,12 +36,12 @@ class StandIn {
     virtual std::uint64_t unix_seconds() = 0;
     virtual void sleep_ns(std::uint64_t duration_ns) = 0;
 
-    // thread.h: waits end when somebody wakes `what`, or for no reason at all.
+    // thread.h: waits end when a thread wakes `what`, or for no reason at all.
     virtual void wait_for(void const* what, std::uint64_t timeout_ns) = 0;
     virtual void wake(void const* what) = 0;
     virtual std::uint64_t start_thread(std::function<void()> work) = 0;
     virtual void join_thread(std::uint64_t thread) = 0;
-    // Around libraries that keep state of the process and that nobody may leave in the middle. Can be nested.
+    // Around libraries that keep state of the process and that no thread may leave in the middle. Can be nested.
     virtual void enter_library() = 0;
     virtual void leave_library() = 0;
 

@@ -31,7 +31,7 @@ inline void stream_copy(std::byte* to, std::span<std::byte const> from) {
             _mm_stream_si128(target + 2, c);
             _mm_stream_si128(target + 3, d);
         }
-        _mm_sfence(); // whoever sees what comes behind sees these bytes, too
+        _mm_sfence(); // a thread that sees what comes behind sees these bytes, too
     }
 #endif
     std::memcpy(to, from.data(), from.size());

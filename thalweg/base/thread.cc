@@ -30,7 +30,7 @@ void Condition::wait_for(std::unique_lock<Mutex>& lock, std::uint64_t timeout_ns
 }
 
 void Condition::wait_simulated(std::unique_lock<Mutex>& lock, std::uint64_t timeout_ns) {
-    lock.mutex()->mutex_.unlock(); // nobody runs between this and the wait, so no notification is missed
+    lock.mutex()->mutex_.unlock(); // no thread runs between this and the wait, so no notification is missed
     stand_in->wake(lock.mutex());
     stand_in->wait_for(this, timeout_ns);
     lock.mutex()->lock();

@@ -7,7 +7,7 @@ namespace thalweg::checkpoint {
 
 using Json = nlohmann::json;
 
-std::uint64_t count_of(Extents const& shape) {
+std::uint64_t count_of(PerAxis const& shape) {
     std::uint64_t count = 1;
     for (auto const extent : shape) count *= extent;
     return count;
@@ -15,10 +15,10 @@ std::uint64_t count_of(Extents const& shape) {
 
 std::uint64_t Box::count() const { return count_of(shape); }
 
-std::string text_of(Extents const& extents) { return fmt::format("({})", fmt::join(extents, ", ")); }
+std::string text_of(PerAxis const& extents) { return fmt::format("({})", fmt::join(extents, ", ")); }
 
 std::string Box::text() const {
-    Extents ends;
+    PerAxis ends;
     for (std::size_t axis = 0; axis < start.size(); ++axis) ends.push_back(end(axis));
     return text_of(start) + " to " + text_of(ends);
 }

@@ -10,11 +10,11 @@
 
 namespace thalweg::checkpoint {
 
-using Extents = std::vector<std::uint64_t>;
+using PerAxis = std::vector<std::uint64_t>;
 
 struct Box {
-    Extents start;
-    Extents shape;
+    PerAxis start;
+    PerAxis shape;
 
     bool operator==(Box const&) const = default;
     std::uint64_t count() const; // of elements; 1 if there are no axes
@@ -22,8 +22,8 @@ struct Box {
     std::string text() const; // "(4, 0) to (8, 16)"
 };
 
-std::uint64_t count_of(Extents const& shape);
-std::string text_of(Extents const& extents); // "(8, 16)"
+std::uint64_t count_of(PerAxis const& shape);
+std::string text_of(PerAxis const& extents); // "(8, 16)"
 
 // A part of an array, in the memory of this rank.
 struct Block {
@@ -37,7 +37,7 @@ struct Block {
 struct Array {
     std::string name = {}; // slashes nest
     model::Scalar scalar = model::Scalar::complex128;
-    Extents shape = {};             // of the whole array
+    PerAxis shape = {};             // of the whole array
     std::vector<Block> blocks = {}; // none, one or many; a block may be empty
     std::string codec = "none";
 };
@@ -55,7 +55,7 @@ struct ArrayPage {
 // One dataset of the file: an array, or a part of a virtual one.
 struct ArrayPart {
     Box box;
-    Extents chunk; // empty: contiguous
+    PerAxis chunk; // empty: contiguous
     std::vector<ArrayPage> pages;
 };
 
@@ -63,13 +63,13 @@ struct ArrayPart {
 struct StoredArray {
     std::string name;
     model::Scalar scalar = model::Scalar::complex128;
-    Extents shape;
+    PerAxis shape;
     std::string codec;
     bool is_virtual = false;
     std::vector<ArrayPart> parts;
 
     // Returns the shape of the elements of a page, as they lie there.
-    Extents page_shape(ArrayPart const& part, ArrayPage const& page) const {
+    PerAxis page_shape(ArrayPart const& part, ArrayPage const& page) const {
         return part.chunk.empty() ? page.box.shape : part.chunk;
     }
     std::uint64_t page_bytes(ArrayPart const& part, ArrayPage const& page) const {

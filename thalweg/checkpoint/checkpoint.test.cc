@@ -20,8 +20,8 @@ namespace {
 
 struct Case {
     char const* name;
-    Extents shape;
-    Extents pieces;
+    PerAxis shape;
+    PerAxis pieces;
     bool grid;
     std::string codec;
     bool is_virtual;
@@ -70,7 +70,7 @@ TEST_P(Checkpoint, IsRestoredInAnyOtherBlocks) {
                 auto const& stored = state.array("fields/psi");
                 EXPECT_EQ(stored.is_virtual, tested.is_virtual);
                 EXPECT_EQ(!stored.parts.at(0).chunk.empty(), tested.is_chunked);
-                Extents pieces(tested.shape.size(), 1);
+                PerAxis pieces(tested.shape.size(), 1);
                 if (!pieces.empty()) pieces.back() = static_cast<std::uint64_t>(readers);
                 auto const box =
                     cut(tested.shape, pieces, false).at(pieces.empty() ? 0 : static_cast<std::size_t>(comm.rank()));
@@ -110,7 +110,7 @@ TEST(Checkpoints, ReadsBlocksWithGapsInMemory) {
     // A block of 6 x 5 within 8 x 9, as codes with halos have it, and its transpose.
     Values with_halo(72), transposed(30);
     Box const box{{0, 0}, {6, 5}};
-    for_elements(box, [&](Extents const& at) {
+    for_elements(box, [&](PerAxis const& at) {
         with_halo[(at[0] + 1) * 9 + at[1] + 2] = value_at(at);
         transposed[at[1] * 6 + at[0]] = value_at(at);
     });

@@ -11,12 +11,12 @@ namespace {
 using Owned = std::vector<OwnedBox const*>;
 
 struct Fault {
-    Extents at;
+    PerAxis at;
     Owned owners; // none, or several
 };
 
 // Every axis is cut where a block begins or ends: between two cuts the same blocks are there.
-std::optional<Fault> find_fault(Extents const& shape, Owned const& there, Extents& at) {
+std::optional<Fault> find_fault(PerAxis const& shape, Owned const& there, PerAxis& at) {
     auto const axis = at.size();
     if (axis == shape.size()) {
         if (there.size() == 1) return std::nullopt;
@@ -41,7 +41,7 @@ std::optional<Fault> find_fault(Extents const& shape, Owned const& there, Extent
     return std::nullopt;
 }
 
-std::string outside(Extents const& shape, OwnedBox const& owned) {
+std::string outside(PerAxis const& shape, OwnedBox const& owned) {
     auto const whose = fmt::format("the block of rank {}", owned.rank);
     auto const& box = owned.box;
     if (box.start.size() != shape.size() || box.shape.size() != shape.size()) {
@@ -58,13 +58,13 @@ std::string outside(Extents const& shape, OwnedBox const& owned) {
 
 } // namespace
 
-std::string why_not_whole(Extents const& shape, std::vector<OwnedBox> const& boxes) {
+std::string why_not_whole(PerAxis const& shape, std::vector<OwnedBox> const& boxes) {
     Owned there;
     for (auto const& owned : boxes) {
         if (auto why = outside(shape, owned); !why.empty()) return why;
         if (owned.box.count() > 0) there.push_back(&owned);
     }
-    Extents at;
+    PerAxis at;
     if (count_of(shape) == 0) return {};
     auto const fault = find_fault(shape, there, at);
     if (!fault) return {};

@@ -15,6 +15,6 @@ struct OwnedBox {
 
 // Returns "" if they are; else a sentence about the first element that is outside, in several blocks or in none, and
 // about the ranks of those blocks. Empty blocks do not count.
-std::string why_not_whole(Extents const& shape, std::vector<OwnedBox> const& boxes);
+std::string why_not_whole(PerAxis const& shape, std::vector<OwnedBox> const& boxes);
 
 } // namespace thalweg::checkpoint

@@ -59,7 +59,7 @@ constexpr std::array<std::pair<char const*, char const*>, 3> kAlike{
 
 std::string shown(Json const& json) {
     if (json.is_string()) return json.get<std::string>();
-    return checkpoint::text_of(json.get<Extents>());
+    return checkpoint::text_of(json.get<PerAxis>());
 }
 
 void compare(std::string const& name, Json const& first, std::size_t first_rank, Json const& other, std::size_t rank) {
@@ -87,7 +87,7 @@ ArrayPlan plan_array(std::string const& name, std::vector<Json> const& declarati
         for (auto const& box : said.at("boxes")) boxes.push_back({box.get<Box>(), rank});
     }
     if (first == nullptr) refuse(name, "no rank has a block of it", "give an empty block, of which its shape is known");
-    ArrayPlan plan{name, model::parse_scalar(first->at("type").get<std::string>()), first->at("shape").get<Extents>(),
+    ArrayPlan plan{name, model::parse_scalar(first->at("type").get<std::string>()), first->at("shape").get<PerAxis>(),
                    first->at("codec").get<std::string>()};
     auto const why = why_not_whole(plan.shape, boxes);
     if (!why.empty()) refuse(name, why, "the blocks of all ranks have every element once");

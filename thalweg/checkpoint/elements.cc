@@ -7,7 +7,7 @@
 
 namespace thalweg::checkpoint {
 
-std::vector<std::int64_t> packed_strides(Extents const& shape, std::uint64_t element_bytes) {
+std::vector<std::int64_t> packed_strides(PerAxis const& shape, std::uint64_t element_bytes) {
     std::vector<std::int64_t> strides(shape.size());
     auto stride = static_cast<std::int64_t>(element_bytes);
     for (auto axis = shape.size(); axis-- > 0;) {
@@ -17,7 +17,7 @@ std::vector<std::int64_t> packed_strides(Extents const& shape, std::uint64_t ele
     return strides;
 }
 
-Overlap::Overlap(Box const& page, Extents const& page_shape, Memory const& memory, std::uint64_t element_bytes)
+Overlap::Overlap(Box const& page, PerAxis const& page_shape, Memory const& memory, std::uint64_t element_bytes)
     : element_bytes_(element_bytes), data_(memory.data) {
     for (std::size_t i = 0; i < page_shape.size(); ++i) {
         auto const begin = std::max(page.start[i], memory.box.start[i]);

@@ -17,13 +17,13 @@ struct Memory {
 };
 
 // Returns the strides of C order without gaps.
-std::vector<std::int64_t> packed_strides(Extents const& shape, std::uint64_t element_bytes);
+std::vector<std::int64_t> packed_strides(PerAxis const& shape, std::uint64_t element_bytes);
 
 // The elements that a page and a memory have in common. Not for boxes that do not meet.
 class Overlap {
   public:
     // `page_shape`: of the page with its padding.
-    Overlap(Box const& page, Extents const& page_shape, Memory const& memory, std::uint64_t element_bytes);
+    Overlap(Box const& page, PerAxis const& page_shape, Memory const& memory, std::uint64_t element_bytes);
 
     // The bytes of the page from `begin` on, a multiple of the element's; what is not in memory is zeros.
     void to_page(std::uint64_t begin, std::span<std::byte> page) const;

@@ -235,7 +235,7 @@ TEST(CheckpointFaults, ASecondJobIsRefusedWhileOneSaves) {
     EXPECT_EQ(files_in(directory), (Files{kList, "psi.h5"}));
 }
 
-// One rank cannot write as it is told: on a tmpfs nobody can do so directly.
+// One rank cannot write as it is told: a tmpfs takes no direct writes.
 TEST(CheckpointFaults, AnErrorOfOneRankIsThatOfAll) {
     storage::TestDirectory const directory("/dev/shm");
     auto const path = directory.path("psi.h5");

@@ -15,7 +15,7 @@ constexpr std::uint64_t kLeastChunkBytes = 64 * base::kKiB;
 
 std::uint64_t most_bytes(ArrayPlan const& plan) { return plan.codec == "none" ? kMostChunkBytes : kEncodedChunkBytes; }
 
-bool are_slabs(Extents const& shape, std::vector<Box> const& boxes) {
+bool are_slabs(PerAxis const& shape, std::vector<Box> const& boxes) {
     return std::ranges::all_of(boxes, [&](Box const& box) {
         return shape.empty() || std::equal(shape.begin() + 1, shape.end(), box.shape.begin() + 1);
     });
@@ -23,8 +23,8 @@ bool are_slabs(Extents const& shape, std::vector<Box> const& boxes) {
 
 // Returns the extents that make all boxes cells of one grid, of which the last along an axis may be smaller; empty if
 // there are none.
-Extents grid_of(Extents const& shape, std::vector<Box> const& boxes) {
-    Extents cell(shape.size(), 1);
+PerAxis grid_of(PerAxis const& shape, std::vector<Box> const& boxes) {
+    PerAxis cell(shape.size(), 1);
     for (auto const& box : boxes) {
         for (std::size_t axis = 0; axis < shape.size(); ++axis) cell[axis] = std::max(cell[axis], box.shape[axis]);
     }
@@ -45,7 +45,7 @@ std::uint64_t largest_divisor(std::uint64_t value, std::uint64_t limit) {
 
 // Returns a chunk of at most `most` bytes; with `dividing`, so that a cell is a whole number of chunks along every
 // axis.
-Extents smaller(Extents chunk, std::uint64_t element_bytes, std::uint64_t most, bool dividing) {
+PerAxis smaller(PerAxis chunk, std::uint64_t element_bytes, std::uint64_t most, bool dividing) {
     for (auto& extent : chunk) {
         auto const bytes = count_of(chunk) * element_bytes;
         if (bytes <= most) break;
@@ -56,16 +56,16 @@ Extents smaller(Extents chunk, std::uint64_t element_bytes, std::uint64_t most, 
 }
 
 // Returns the chunk of a grid's cells; empty if it would be too small, or cannot be.
-Extents chunk_of(ArrayPlan const& plan, Extents const& cell) {
+PerAxis chunk_of(ArrayPlan const& plan, PerAxis const& cell) {
     if (cell.empty()) return {};
     auto chunk = smaller(cell, plan.element_bytes(), most_bytes(plan), true);
     auto const bytes = count_of(chunk) * plan.element_bytes();
     auto const cell_bytes = count_of(cell) * plan.element_bytes();
     if (bytes >= std::min(kLeastChunkBytes, cell_bytes)) return chunk;
-    return cell_bytes <= kMostChunkBytes ? cell : Extents{};
+    return cell_bytes <= kMostChunkBytes ? cell : PerAxis{};
 }
 
-std::vector<ArrayPage> pages_in(Box const& box, Extents const& chunk) {
+std::vector<ArrayPage> pages_in(Box const& box, PerAxis const& chunk) {
     std::vector<ArrayPage> pages;
     auto at = box.start;
     for (bool more = box.count() > 0; more;) {

@@ -17,10 +17,10 @@ enum class Layout : std::uint8_t {
 struct ArrayPlan {
     std::string name;
     model::Scalar scalar = model::Scalar::complex128;
-    Extents shape;
+    PerAxis shape;
     std::string codec;
     Layout layout = Layout::separate;
-    Extents chunk;          // of a regular grid
+    PerAxis chunk;          // of a regular grid
     std::uint64_t base = 0; // of a contiguous array: the offset of its first element
 
     std::uint64_t element_bytes() const { return model::size_bytes(scalar); }

@@ -14,9 +14,9 @@ namespace {
 using namespace format::hdf5;
 using format::hdf5::ours::ClaimingFile;
 
-std::vector<hsize_t> extents_of(Extents const& shape) { return {shape.begin(), shape.end()}; }
+std::vector<hsize_t> extents_of(PerAxis const& shape) { return {shape.begin(), shape.end()}; }
 
-SpaceHandle space_of(Extents const& shape) {
+SpaceHandle space_of(PerAxis const& shape) {
     auto const extents = extents_of(shape);
     if (shape.empty()) return {H5Screate(H5S_SCALAR), "a dataspace cannot be made"};
     return {H5Screate_simple(static_cast<int>(extents.size()), extents.data(), nullptr), "a dataspace cannot be made"};

@@ -22,7 +22,7 @@ struct OwnPart {
     // file, with the rest of its last block. Empty: pages are taken from `memory`.
     std::vector<std::span<std::byte>> copies;
 
-    Extents const& shape_of(ArrayPage const& page) const { return part.chunk.empty() ? page.box.shape : part.chunk; }
+    PerAxis const& shape_of(ArrayPage const& page) const { return part.chunk.empty() ? page.box.shape : part.chunk; }
 };
 
 // Bytes of a block of the file of which other ranks have a part, too: rank 0 writes them.

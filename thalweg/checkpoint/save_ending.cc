@@ -26,7 +26,7 @@ ArrayPart part_with_checksums(Json const& fact) {
 
 // One dataset has the pages of all.
 void merge_parts(StoredArray& array) {
-    ArrayPart whole{{Extents(array.shape.size(), 0), array.shape}};
+    ArrayPart whole{{PerAxis(array.shape.size(), 0), array.shape}};
     for (auto& part : array.parts) {
         whole.chunk = part.chunk;
         std::ranges::move(part.pages, std::back_inserter(whole.pages));
@@ -38,7 +38,7 @@ void merge_parts(StoredArray& array) {
 
 // A dataset of bytes or words that lies somewhere: so the record is readable for others, too.
 StoredArray plain_dataset(std::string name, model::Scalar scalar, Checked const& place) {
-    Extents const shape{place.size_bytes / model::size_bytes(scalar)};
+    PerAxis const shape{place.size_bytes / model::size_bytes(scalar)};
     StoredArray array{std::move(name), scalar, shape, "none"};
     array.parts.push_back({{{0}, shape}, {}, {{{{0}, shape}, place.offset, place.size_bytes}}});
     return array;

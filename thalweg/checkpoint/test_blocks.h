@@ -11,7 +11,7 @@ namespace thalweg::checkpoint {
 
 using Values = std::vector<std::complex<double>>;
 
-inline std::complex<double> value_at(Extents const& at) {
+inline std::complex<double> value_at(PerAxis const& at) {
     double value = 1;
     for (auto const index : at) value = value * 1009 + static_cast<double>(index);
     return {value, -0.5 * value};
@@ -32,15 +32,15 @@ template <class Use> void for_elements(Box const& box, Use const& use) {
 
 inline Values values_of(Box const& box) {
     Values values;
-    for_elements(box, [&](Extents const& at) { values.push_back(value_at(at)); });
+    for_elements(box, [&](PerAxis const& at) { values.push_back(value_at(at)); });
     return values;
 }
 
 // The boxes that a shape is cut into: `pieces` along each axis, as equal as can be (`larger` first) or each as large as
 // the first (`grid`).
-inline std::vector<Box> cut(Extents const& shape, Extents const& pieces, bool grid) {
+inline std::vector<Box> cut(PerAxis const& shape, PerAxis const& pieces, bool grid) {
     std::vector<Box> boxes;
-    for_elements({Extents(shape.size(), 0), pieces}, [&](Extents const& at) {
+    for_elements({PerAxis(shape.size(), 0), pieces}, [&](PerAxis const& at) {
         Box box{at, at};
         for (std::size_t axis = 0; axis < shape.size(); ++axis) {
             auto const cell = (shape[axis] + pieces[axis] - 1) / pieces[axis];

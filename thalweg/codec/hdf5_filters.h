@@ -1,4 +1,4 @@
-// How HDF5 names what a codec does. Plain data: whoever links libhdf5 turns it into a property list.
+// How HDF5 names what a codec does. It is plain data: code that links libhdf5 makes a property list of it.
 #pragma once
 
 #include "thalweg/codec/codec.h"

@@ -19,7 +19,7 @@ std::uint64_t split_eight(std::byte bits) {
     return ((kept + 0x7f7f7f7f7f7f7f7f) >> 7) & 0x0101010101010101;
 }
 
-class Bits : public Packing {
+class BitPacking : public Packing {
   public:
     std::size_t packed_bytes(std::size_t elements) const override { return elements / 8 + (elements % 8 != 0); }
 
@@ -44,7 +44,7 @@ class Bits : public Packing {
 } // namespace
 
 std::unique_ptr<Packing> make_bits(std::string_view encoding) {
-    return encoding == "bit" ? std::make_unique<Bits>() : nullptr;
+    return encoding == "bit" ? std::make_unique<BitPacking>() : nullptr;
 }
 
 } // namespace thalweg::codec

@@ -16,48 +16,48 @@
 namespace thalweg::codec {
 namespace {
 
-enum class Kind : std::uint8_t { byte, signed_integer, unsigned_integer, index, real };
+enum class NumberKind : std::uint8_t { byte, signed_integer, unsigned_integer, index, real };
 
 struct Encoding {
     std::string_view name;
-    Kind kind;
+    NumberKind kind;
     std::size_t bytes;
     bool split = false;
 };
 
 constexpr std::array kEncodings = {
-    Encoding{"byte", Kind::byte, 1},
-    Encoding{"char", Kind::byte, 1},
-    Encoding{"int8", Kind::signed_integer, 1},
-    Encoding{"uint8", Kind::unsigned_integer, 1},
-    Encoding{"int16", Kind::signed_integer, 2},
-    Encoding{"uint16", Kind::unsigned_integer, 2},
-    Encoding{"int32", Kind::signed_integer, 4},
-    Encoding{"uint32", Kind::unsigned_integer, 4},
-    Encoding{"int64", Kind::signed_integer, 8},
-    Encoding{"uint64", Kind::unsigned_integer, 8},
-    Encoding{"real16", Kind::real, 2},
-    Encoding{"real32", Kind::real, 4},
-    Encoding{"real64", Kind::real, 8},
-    Encoding{"index32", Kind::index, 4},
-    Encoding{"index64", Kind::index, 8},
-    Encoding{"splitint16", Kind::signed_integer, 2, true},
-    Encoding{"splituint16", Kind::unsigned_integer, 2, true},
-    Encoding{"splitint32", Kind::signed_integer, 4, true},
-    Encoding{"splituint32", Kind::unsigned_integer, 4, true},
-    Encoding{"splitint64", Kind::signed_integer, 8, true},
-    Encoding{"splituint64", Kind::unsigned_integer, 8, true},
-    Encoding{"splitreal16", Kind::real, 2, true},
-    Encoding{"splitreal32", Kind::real, 4, true},
-    Encoding{"splitreal64", Kind::real, 8, true},
-    Encoding{"splitindex32", Kind::index, 4, true},
-    Encoding{"splitindex64", Kind::index, 8, true},
+    Encoding{"byte", NumberKind::byte, 1},
+    Encoding{"char", NumberKind::byte, 1},
+    Encoding{"int8", NumberKind::signed_integer, 1},
+    Encoding{"uint8", NumberKind::unsigned_integer, 1},
+    Encoding{"int16", NumberKind::signed_integer, 2},
+    Encoding{"uint16", NumberKind::unsigned_integer, 2},
+    Encoding{"int32", NumberKind::signed_integer, 4},
+    Encoding{"uint32", NumberKind::unsigned_integer, 4},
+    Encoding{"int64", NumberKind::signed_integer, 8},
+    Encoding{"uint64", NumberKind::unsigned_integer, 8},
+    Encoding{"real16", NumberKind::real, 2},
+    Encoding{"real32", NumberKind::real, 4},
+    Encoding{"real64", NumberKind::real, 8},
+    Encoding{"index32", NumberKind::index, 4},
+    Encoding{"index64", NumberKind::index, 8},
+    Encoding{"splitint16", NumberKind::signed_integer, 2, true},
+    Encoding{"splituint16", NumberKind::unsigned_integer, 2, true},
+    Encoding{"splitint32", NumberKind::signed_integer, 4, true},
+    Encoding{"splituint32", NumberKind::unsigned_integer, 4, true},
+    Encoding{"splitint64", NumberKind::signed_integer, 8, true},
+    Encoding{"splituint64", NumberKind::unsigned_integer, 8, true},
+    Encoding{"splitreal16", NumberKind::real, 2, true},
+    Encoding{"splitreal32", NumberKind::real, 4, true},
+    Encoding{"splitreal64", NumberKind::real, 8, true},
+    Encoding{"splitindex32", NumberKind::index, 4, true},
+    Encoding{"splitindex64", NumberKind::index, 8, true},
 };
 
 // Columns of whole bytes: converted, then split by byte, where the column's encoding asks for either.
-class Elements : public Packing {
+class ElementPacking : public Packing {
   public:
-    Elements(std::size_t element_bytes, std::size_t column_bytes, Conversion conversion, bool split)
+    ElementPacking(std::size_t element_bytes, std::size_t column_bytes, Conversion conversion, bool split)
         : element_bytes_(element_bytes), column_bytes_(column_bytes), conversion_(conversion) {
         if (split) transposer_.emplace(column_bytes);
     }
@@ -147,20 +147,20 @@ std::unique_ptr<Packing> make_switch(std::string_view encoding) {
 
 Conversion conversion_of(Encoding const& encoding, std::size_t element_bytes) {
     bool const is_integer = element_bytes == 1 || element_bytes == 2 || element_bytes == 4 || element_bytes == 8;
-    auto const coding = !encoding.split                         ? Coding::as_is
-                        : encoding.kind == Kind::signed_integer ? Coding::zigzag
-                        : encoding.kind == Kind::index          ? Coding::delta
-                                                                : Coding::as_is;
+    auto const coding = !encoding.split                               ? Coding::as_is
+                        : encoding.kind == NumberKind::signed_integer ? Coding::zigzag
+                        : encoding.kind == NumberKind::index          ? Coding::delta
+                                                                      : Coding::as_is;
     switch (encoding.kind) {
-    case Kind::signed_integer:
-    case Kind::unsigned_integer:
-    case Kind::index:
+    case NumberKind::signed_integer:
+    case NumberKind::unsigned_integer:
+    case NumberKind::index:
         check_element(encoding.name, element_bytes, is_integer);
-        return integer_conversion(encoding.kind == Kind::signed_integer, encoding.bytes, element_bytes, coding);
-    case Kind::real:
+        return integer_conversion(encoding.kind == NumberKind::signed_integer, encoding.bytes, element_bytes, coding);
+    case NumberKind::real:
         if (encoding.bytes == 2 && element_bytes == 4) return half_conversion();
         [[fallthrough]];
-    case Kind::byte:
+    case NumberKind::byte:
         check_element(encoding.name, element_bytes, element_bytes == encoding.bytes);
     }
     return {};
@@ -185,7 +185,7 @@ std::unique_ptr<Packing> make_packing(std::string_view encoding, std::size_t ele
         if (each.name != encoding) continue;
         auto const conversion = conversion_of(each, element_bytes);
         if (!conversion && !each.split) return nullptr;
-        return std::make_unique<Elements>(element_bytes, each.bytes, conversion, each.split);
+        return std::make_unique<ElementPacking>(element_bytes, each.bytes, conversion, each.split);
     }
     fail_encoding(encoding);
 }

@@ -185,7 +185,7 @@ TEST(Clusters, AnOpenRunIsReadableThroughItsJournalAndThroughItsInterimFooters) 
     options.commit.interim_footer_share = 0.5;
     auto const writer = Writer::create(path, events(), options);
     std::uint64_t shown = 0;
-    auto const look = [&] { // as those who know nothing of the journal
+    auto const look = [&] { // as programs that know nothing of the journal
         auto const file = storage::open_file_storage(path, storage::OpenMode::read_only, storage::Engine::posix);
         auto const map = format::rntuple::rntuple_format().load(*file);
         EXPECT_FALSE(map.closed);

@@ -1,4 +1,4 @@
-// Runs that are ordered by key: the same rows, and the same bytes of pages, whoever wrote them.
+// Runs that are ordered by key: the same rows, and the same bytes of pages, whichever workers wrote them.
 #include <csignal>
 #include <fcntl.h>
 #include <fstream>

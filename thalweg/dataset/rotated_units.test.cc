@@ -116,7 +116,7 @@ TEST_P(RotatedUnits, HaveATableThatGrowsAndGoesWithTheLastFile) {
     constexpr std::int64_t kMany = 50'000; // some 1.5 MiB of entries
     auto first = create();
     auto const names = [](Writer const& writer) { return base::SharedMemory::list(writer.handle() + "-u"); };
-    EXPECT_TRUE(names(*first).empty()) << "nobody wanted it";
+    EXPECT_TRUE(names(*first).empty()) << "no unit was asked for";
     auto second = rotated(*first, file(2), options());
     WorkUnits worker(attach(second->handle()));
     for (std::int64_t key = 0; key < kMany; ++key) ASSERT_TRUE(is_done(worker, key));

@@ -28,7 +28,7 @@ std::unique_ptr<Writer> Writer::create_next(std::string const& path, CreateOptio
     return create_at(path, run_->head.schema, options, std::move(all), this);
 }
 
-// Durable before anybody can commit a unit there: else this file could be resumed, and what is done there done again.
+// It is durable before a unit can be committed there: else this file could be resumed, and work repeated that is done.
 void Writer::journal_next(Writer const& next) {
     committer()->append_metadata(nlohmann::json(next_file(next.path(), next.run_->head.id)).dump());
     // A descriptor of its own, so that no error is taken from the flush that would hear of it.

@@ -1,4 +1,4 @@
-// For the tests of this folder: small schemas, rows that say who wrote them, a place for files.
+// For the tests of this folder: small schemas, rows that name their producer, a place for files.
 #pragma once
 
 #include <cstring>

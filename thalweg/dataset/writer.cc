@@ -257,13 +257,14 @@ void Writer::wait_for_producers(std::uint64_t end_ns) const {
         auto const unfinished = committer()->unfinished();
         if (unfinished.empty() || run_->ledger->head().state == LedgerState::failed) return;
         if (base::monotonic_ns() >= end_ns) {
-            std::string who;
+            std::string producers;
             for (auto const& producer : unfinished) {
-                who += fmt::format("{}process {} (table '{}', {} rows)", who.empty() ? "" : ", ", producer.process.pid,
-                                   run_->head.schema.tables[producer.table].name, producer.rows);
+                producers +=
+                    fmt::format("{}process {} (table '{}', {} rows)", producers.empty() ? "" : ", ",
+                                producer.process.pid, run_->head.schema.tables[producer.table].name, producer.rows);
             }
-            if (auto const why = committer()->unanswered(); !why.empty()) who += "; " + why;
-            base::fail_system({fmt::format("{} cannot be closed yet", path()), "not finished: " + who,
+            if (auto const why = committer()->unanswered(); !why.empty()) producers += "; " + why;
+            base::fail_system({fmt::format("{} cannot be closed yet", path()), "not finished: " + producers,
                                "finish these producers, or end their processes, and close again"},
                               ETIMEDOUT);
         }
@@ -356,7 +357,7 @@ void Writer::abandon() {
     units_->abandon();
     try {
         committer()->finish();
-        // Not by asking once more who is alive: a producer that has died since may have published more.
+        // It does not ask again which producers live: one that has died since may have published more.
         if (committer()->has_everything()) base::SharedMemory::unlink(ledger.name());
     } catch (std::exception const&) {
         // The journal has what it has; what is still in shared memory stays there for `recover`.

@@ -94,7 +94,7 @@ TEST(Writer, APageMayBeLargerThanWhatIsAllocatedAhead) {
     EXPECT_EQ(writer->close(kTimeoutNs).report.tables[0].rows, 3u);
 }
 
-// Whoever gets a producer may count on it, whenever the run is closed.
+// A process that gets a producer may count on it, whenever the run is closed.
 TEST(Writer, NoProducerIsMissedByAClose) {
     for (int i = 0; i < 60; ++i) {
         Directory const directory;
@@ -235,7 +235,7 @@ TEST(Writer, ARecoveryThatWasAllButDoneIsEnded) {
     EXPECT_EQ(report.notes, std::vector<std::string>{});
 }
 
-// A producer that dies while its run is abandoned: whoever found it alive left its memory to `recover`.
+// A producer that dies while its run is abandoned: the process that found it alive left its memory to `recover`.
 TEST(Writer, WhatDiesWhileTheRunIsAbandonedLosesNothing) {
     Directory const directory;
     for (int round = 0; round < 15; ++round) {

@@ -104,10 +104,10 @@ void check(std::vector<Output> const& outputs, LoopOptions const& options) {
 }
 
 // Gives out ranges to processes until none is left, and takes up what dead ones leave.
-class Loop {
+class RunningLoop {
   public:
-    Loop(LoopJob const& job, EventBoard& board, LoopOutputs const& outputs, LoopOptions const& options,
-         LoopReport& report)
+    RunningLoop(LoopJob const& job, EventBoard& board, LoopOutputs const& outputs, LoopOptions const& options,
+                LoopReport& report)
         : job_(job), board_(board), outputs_(outputs), options_(options), report_(report), targets_(outputs.targets()) {
     }
 
@@ -233,7 +233,7 @@ LoopReport run_event_loop(Input const& input, std::vector<Output> const& outputs
     LoopReport report;
     report.events = described.events;
     report.ranges = job.ranges.size();
-    Loop loop(job, board, open, options, report);
+    RunningLoop loop(job, board, open, options, report);
     if (!job.waiting.empty()) options.workers > 0 ? loop.run_processes() : loop.run_threads();
     report.events_done = board.events_done();
     report.ranges_done = board.ranges_done();

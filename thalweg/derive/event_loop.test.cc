@@ -210,7 +210,7 @@ TEST_P(EventLoop, GoesOnAfterTheDeathOfAll) {
     expect_right(run({.workers = 2, .resume = true}));
 }
 
-TEST_P(EventLoop, IsRefusedWhereNobodyHearsOfDeaths) {
+TEST_P(EventLoop, IsRefusedIfNoProcessHearsOfDeaths) {
     if (kWhyNoFork) GTEST_SKIP() << kWhyNoFork;
     auto* const before = ::signal(SIGCHLD, SIG_IGN);
     auto const said = message_of([&] { run({.workers = 2}); });
@@ -234,7 +234,7 @@ TEST_P(EventLoop, StopsWhereItsProgressThrows) {
     std::uint64_t told = 0;
     options.progress = [&](LoopProgress const& progress) {
         EXPECT_EQ(progress.events, kEvents);
-        if (++told == 2) throw std::runtime_error("somebody wants it to stop");
+        if (++told == 2) throw std::runtime_error("the caller wants it to stop");
     };
     EXPECT_THROW(run(options, [](Events&) { base::sleep_ns(100'000'000); }), std::runtime_error);
     expect_right(run({.workers = 1, .resume = true}));

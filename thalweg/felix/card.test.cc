@@ -105,7 +105,7 @@ TEST(Card, StopsInWholeEvents) {
     }
 }
 
-TEST(Card, StopsThoughNobodyReads) {
+TEST(Card, StopsThoughNoReaderReads) {
     for (double const error : {0.0, 1e-18}) {
         auto options = some_options();
         options.events = 0;

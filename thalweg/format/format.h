@@ -40,7 +40,7 @@ struct ClusterPages {
     std::vector<std::vector<model::Page>> columns; // in the order of their items
 };
 
-// Makes what is committed so far readable while the run is open: by anybody, without the journal. Not thread-safe.
+// Makes what is committed so far readable while the run is open, for any program, without the journal. Not thread-safe.
 class InterimFooters {
   public:
     virtual ~InterimFooters() = default;
@@ -97,8 +97,8 @@ class Format {
     // `extent` is all that will be written at `offset`.
     virtual void write_extent_head(std::span<std::byte>, std::uint64_t) const {}
 
-    // Marks bytes between extents that are not used, at multiples of base::kBlockBytes, for those who walk over the
-    // file.
+    // Marks bytes between extents that are not used, at multiples of base::kBlockBytes, for programs that walk over
+    // the file.
     virtual void write_gap(storage::Storage&, std::uint64_t, std::uint64_t) const {}
 
     // Writes what must lie in front of the first page and returns the offset from which extents may be claimed.
@@ -113,8 +113,9 @@ class Format {
     virtual Completed complete(storage::Storage& file, storage::Storage const& journal, model::RunHead const& head,
                                model::RunFacts const& facts) const = 0;
 
-    // Behind everything that somebody who reads the file now is referred to: interim footers, and what an attempt to
-    // complete it left. Nothing that is new may be written in front of that, and a complete file is cut there.
+    // Returns an offset behind all to which a reader of the file is referred now: interim footers, and what an attempt
+    // to complete it left. Nothing that is new may be written in front of that, and a complete file is cut
+    // there.
     virtual std::uint64_t end_of_readable(storage::Storage const& file, model::RunHead const& head) const = 0;
 
     // Reads the metadata of a file that is complete, or shows an interim footer. Throws base::DataError for anything

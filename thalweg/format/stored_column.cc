@@ -30,7 +30,7 @@ void fill(StoredColumn const& stored, std::span<std::byte> items, std::uint64_t 
     if (stored.map.big_endian) swap_numbers(out, stored.column.scalar);
 }
 
-void copy_held(StoredColumn const& stored, PagePiece const& piece) {
+void copy_held(StoredColumn const& stored, RequestPiece const& piece) {
     auto const& held = stored.map.held;
     auto const at = piece.page.offset + piece.page.skip * stored.unit_bytes();
     if (at > held.size() || piece.out.size() > held.size() - at) {
@@ -41,7 +41,7 @@ void copy_held(StoredColumn const& stored, PagePiece const& piece) {
     if (stored.map.big_endian) swap_numbers(piece.out, stored.column.scalar);
 }
 
-void decode_tile(PageDecoder& decoder, StoredColumn const& stored, PagePiece const& piece,
+void decode_tile(PageDecoder& decoder, StoredColumn const& stored, RequestPiece const& piece,
                  storage::Storage const& storage, bool check_checksum) {
     auto const& page = piece.page;
     auto const grid = grid_of(stored);
@@ -70,9 +70,9 @@ std::string const& StoredColumn::codec_of(Page const& page) const {
     return page.codec == 0 ? codec : map.other_codecs.at(page.codec - 1u);
 }
 
-std::vector<PagePiece> plan_pieces(StoredColumn const& stored, std::uint64_t first, std::uint64_t count,
-                                   std::span<std::byte> out) {
-    std::vector<PagePiece> pieces;
+std::vector<RequestPiece> plan_pieces(StoredColumn const& stored, std::uint64_t first, std::uint64_t count,
+                                      std::span<std::byte> out) {
+    std::vector<RequestPiece> pieces;
     auto const unit_bytes = stored.unit_bytes();
     auto const units = stored.column.item_bytes() / unit_bytes;
     auto const place_of = [&](Page const& page) {
@@ -90,7 +90,7 @@ std::vector<PagePiece> plan_pieces(StoredColumn const& stored, std::uint64_t fir
     return pieces;
 }
 
-void decode_piece(PageDecoder& decoder, StoredColumn const& stored, PagePiece const& piece,
+void decode_piece(PageDecoder& decoder, StoredColumn const& stored, RequestPiece const& piece,
                   storage::Storage const& storage, bool check_checksum) {
     if (stored.map.tiling) return decode_tile(decoder, stored, piece, storage, check_checksum);
     if (piece.page.place == Page::Place::nowhere) {

@@ -20,7 +20,7 @@ struct StoredColumn {
 };
 
 // What of a request lies in one page.
-struct PagePiece {
+struct RequestPiece {
     model::Page page;
     std::uint64_t tile = 0;
     std::span<std::byte> out; // the `count` items of the page; of a tiled column all of these items, of each its part
@@ -28,11 +28,11 @@ struct PagePiece {
 
 // The pieces that fill `out` with items [first, first + count), for any number of threads to decode: none writes where
 // another one does. Throws base::DataError where an item is in no page.
-std::vector<PagePiece> plan_pieces(StoredColumn const& stored, std::uint64_t first, std::uint64_t count,
-                                   std::span<std::byte> out);
+std::vector<RequestPiece> plan_pieces(StoredColumn const& stored, std::uint64_t first, std::uint64_t count,
+                                      std::span<std::byte> out);
 
 // `storage`: where the page is, which is only asked where it is in a file. Throws base::DataError (offset, reason).
-void decode_piece(PageDecoder& decoder, StoredColumn const& stored, PagePiece const& piece,
+void decode_piece(PageDecoder& decoder, StoredColumn const& stored, RequestPiece const& piece,
                   storage::Storage const& storage, bool check_checksum);
 
 // Is this a map of such a column? What comes from another process may be anything.

@@ -16,7 +16,7 @@ TEST(Latency, OfTwoCores) {
     ASSERT_EQ(found.size(), 20u);
     EXPECT_GT(std::ranges::min(found), 1.0);
     EXPECT_LT(std::ranges::min(found), 100'000.0);
-    EXPECT_EQ(processors_of_this_thread(), cores) << "who asks is not pinned";
+    EXPECT_EQ(processors_of_this_thread(), cores) << "the thread that asks is not pinned";
 }
 
 TEST(Latency, OfACoreAndItself) { EXPECT_THROW(latency_ns(0, 0, 1), base::UsageError); }

@@ -14,8 +14,8 @@ constexpr std::uint32_t kMostOfRange = 8192; // no machine has more processors; 
 
 using ByRole = std::map<std::string, std::vector<std::uint32_t>, std::less<>>;
 
-[[noreturn]] void fail_pinning(std::string const& who, std::string const& text, std::string why) {
-    base::fail_usage({"cannot pin " + who + " as \"" + text + "\"", std::move(why),
+[[noreturn]] void fail_pinning(std::string const& application, std::string const& text, std::string why) {
+    base::fail_usage({"cannot pin " + application + " as \"" + text + "\"", std::move(why),
                       "write roles with their processors, such as build=0-2,serve=3,4"});
 }
 
@@ -47,19 +47,19 @@ std::vector<std::string_view> split_at_commas(std::string_view text) {
     return parts;
 }
 
-ByRole parse_roles(std::string const& who, std::string const& text) {
+ByRole parse_roles(std::string const& application, std::string const& text) {
     ByRole roles;
     auto role = roles.end();
     for (auto part : split_at_commas(text)) {
         if (auto const equals = part.find('='); equals != std::string_view::npos) {
             auto const [place, is_new] = roles.try_emplace(std::string(part.substr(0, equals)));
-            if (!is_new) fail_pinning(who, text, "\"" + place->first + "\" comes twice");
+            if (!is_new) fail_pinning(application, text, "\"" + place->first + "\" comes twice");
             role = place;
             part.remove_prefix(equals + 1);
         }
-        if (role == roles.end()) fail_pinning(who, text, "it does not begin with a role");
+        if (role == roles.end()) fail_pinning(application, text, "it does not begin with a role");
         if (!add_range(part, role->second)) {
-            fail_pinning(who, text, "\"" + std::string(part) + "\" is neither a processor nor a range of them");
+            fail_pinning(application, text, "\"" + std::string(part) + "\" is neither a processor nor a range of them");
         }
     }
     return roles;

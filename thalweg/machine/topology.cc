@@ -11,13 +11,13 @@
 namespace thalweg::machine {
 namespace {
 
-using Handle = std::unique_ptr<hwloc_topology, void (*)(hwloc_topology_t)>;
+using TopologyHandle = std::unique_ptr<hwloc_topology, void (*)(hwloc_topology_t)>;
 using Bitmap = std::unique_ptr<hwloc_bitmap_s, void (*)(hwloc_bitmap_t)>;
 
-Handle load(std::string const& synthetic) {
+TopologyHandle load(std::string const& synthetic) {
     hwloc_topology_t raw = nullptr;
     if (hwloc_topology_init(&raw) != 0) base::fail_system({"cannot read the topology of the processors"}, errno);
-    Handle handle(raw, hwloc_topology_destroy);
+    TopologyHandle handle(raw, hwloc_topology_destroy);
     if (!synthetic.empty() && hwloc_topology_set_synthetic(raw, synthetic.c_str()) != 0) {
         base::fail_usage({"\"" + synthetic + "\" describes no machine", "hwloc does not understand it",
                           "write levels from the outside in, such as \"pack:2 numa:1 l3:12 core:8 pu:2\""});

@@ -6,7 +6,7 @@ namespace thalweg::model {
 namespace {
 
 // The place of a field in the nesting.
-struct Place {
+struct ColumnPlace {
     std::string path;
     std::vector<std::uint64_t> shape;
     std::optional<std::size_t> parent;
@@ -15,7 +15,7 @@ struct Place {
 
 class Flattener {
   public:
-    void add(Field const& field, Place place) {
+    void add(Field const& field, ColumnPlace place) {
         place.shape.insert(place.shape.end(), field.shape.begin(), field.shape.end());
         switch (field.kind) {
         case Kind::scalar:
@@ -33,9 +33,9 @@ class Flattener {
         }
     }
 
-    void add_members(std::vector<Field> const& fields, Place const& place) {
+    void add_members(std::vector<Field> const& fields, ColumnPlace const& place) {
         for (std::size_t i = 0; i < fields.size(); ++i) {
-            Place inner = place;
+            ColumnPlace inner = place;
             inner.path += (place.path.empty() ? "" : "/") + fields[i].name;
             inner.field_path.push_back(i);
             add(fields[i], std::move(inner));
@@ -45,13 +45,13 @@ class Flattener {
     std::vector<Column> take() { return std::move(columns_); }
 
   private:
-    void push(Place const& place, Column::Role role, Scalar scalar) {
+    void push(ColumnPlace const& place, Column::Role role, Scalar scalar) {
         Column column{place.path, role, scalar, place.shape, 1, place.parent, place.field_path};
         for (auto const extent : place.shape) column.values_per_item *= extent;
         columns_.push_back(std::move(column));
     }
 
-    Place inside_list(Place const& place) {
+    ColumnPlace inside_list(ColumnPlace const& place) {
         push(place, Column::Role::lengths, Scalar::uint64);
         auto field_path = place.field_path;
         field_path.push_back(0);

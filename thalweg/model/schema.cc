@@ -103,7 +103,7 @@ void check_group_name(std::string const& where, std::string const& name) {
 }
 
 // What lies in a table is a field of it.
-void check_groups(std::vector<Group> const& groups, std::set<std::string> const& tables) {
+void check_groups(std::vector<TableGroup> const& groups, std::set<std::string> const& tables) {
     std::set<std::string> names;
     for (auto const& [name, attributes] : groups) {
         auto const where = fmt::format("group '{}'", name);

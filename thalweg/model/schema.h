@@ -42,17 +42,17 @@ struct Table {
 };
 
 // A group above tables, or beside them, that has something to say of itself.
-struct Group {
+struct TableGroup {
     std::string name = {}; // like that of a table
     Attributes attributes = {};
 
-    bool operator==(Group const&) const = default;
+    bool operator==(TableGroup const&) const = default;
 };
 
 struct Schema {
     std::vector<Table> tables = {};
     Attributes attributes = {}; // of the run
-    std::vector<Group> groups = {};
+    std::vector<TableGroup> groups = {};
 
     bool operator==(Schema const&) const = default;
     // Index of a table; throws base::UsageError that names the tables there are.

@@ -13,18 +13,18 @@ namespace {
 constexpr std::string_view kControl = "/control/";
 constexpr std::size_t kMaxVerbBytes = 32;
 
-bool is_page(std::string const& path, Pages const& pages) {
+bool is_page(std::string const& path, HttpPages const& pages) {
     return (path == "/metrics" && pages.metrics) || (path == "/healthz" && pages.unhealthy) ||
            (path == "/readyz" && pages.not_ready);
 }
 
-bool is_control(std::string const& path, Pages const& pages) { return path.starts_with(kControl) && pages.control; }
+bool is_control(std::string const& path, HttpPages const& pages) { return path.starts_with(kControl) && pages.control; }
 
 HttpAnswer health(std::string const& trouble) {
     return trouble.empty() ? HttpAnswer{200, "ok\n"} : HttpAnswer{503, trouble + "\n"};
 }
 
-HttpAnswer not_found(HttpRequest const& request, Pages const& pages) {
+HttpAnswer not_found(HttpRequest const& request, HttpPages const& pages) {
     std::string text = "there is no " + request.path + "; there is /metrics, /healthz, /readyz";
     if (pages.control) text += ", and POST /control/VERB";
     return {404, text + "\n"};
@@ -63,21 +63,21 @@ bool is_text(std::string_view text) {
     return std::ranges::all_of(text, [](char c) { return (c >= ' ' && c < 0x7f) || c == '\r' || c == '\n'; });
 }
 
-HttpAnswer control(HttpRequest const& request, Pages const& pages) {
+HttpAnswer control(HttpRequest const& request, HttpPages const& pages) {
     auto const verb = request.path.substr(kControl.size());
     if (!is_verb(verb)) return {404, "a verb is a word of a to z, such as /control/start\n"};
     if (!is_text(request.body)) return {400, "what was sent with the request is no text (it is to be ASCII)\n"};
     return pages.control(verb, request.body);
 }
 
-HttpAnswer page(HttpRequest const& request, Pages const& pages) {
+HttpAnswer page(HttpRequest const& request, HttpPages const& pages) {
     if (request.path == "/metrics") return {200, prometheus_text(pages.metrics())};
     return health(request.path == "/healthz" ? pages.unhealthy() : pages.not_ready());
 }
 
 } // namespace
 
-std::optional<HttpAnswer> refusal_of(HttpRequest const& request, Pages const& pages, Access const& access) {
+std::optional<HttpAnswer> refusal_of(HttpRequest const& request, HttpPages const& pages, Access const& access) {
     if (auto refused = refusal_of_host(request, access)) return refused;
     if (is_control(request.path, pages)) return refusal_of_control(request, access);
     if (!is_page(request.path, pages)) return not_found(request, pages);
@@ -85,7 +85,7 @@ std::optional<HttpAnswer> refusal_of(HttpRequest const& request, Pages const& pa
     return HttpAnswer{405, "GET is for this page\n", {{"Allow", "GET, HEAD"}}};
 }
 
-HttpAnswer answer_to(HttpRequest const& request, Pages const& pages) try {
+HttpAnswer answer_to(HttpRequest const& request, HttpPages const& pages) try {
     return is_control(request.path, pages) ? control(request, pages) : page(request, pages);
 } catch (base::Error const& error) {
     return {500, std::string(error.what()) + "\n"};

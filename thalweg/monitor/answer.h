@@ -30,10 +30,10 @@ struct Access {
 };
 
 // Returns why a request is refused, or nothing. This is decided before its body is read.
-std::optional<HttpAnswer> refusal_of(HttpRequest const& request, Pages const& pages, Access const& access);
+std::optional<HttpAnswer> refusal_of(HttpRequest const& request, HttpPages const& pages, Access const& access);
 
 // Returns the answer to a request that was not refused, with its body.
-HttpAnswer answer_to(HttpRequest const& request, Pages const& pages);
+HttpAnswer answer_to(HttpRequest const& request, HttpPages const& pages);
 
 // Returns the answer to a request that is too long.
 HttpAnswer too_large();

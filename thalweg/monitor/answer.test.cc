@@ -9,13 +9,13 @@
 namespace thalweg::monitor {
 namespace {
 
-Pages some_pages() {
+HttpPages some_pages() {
     return {
         .metrics = [] { return std::vector<trace::Sample>{{.name = "answer", .help = "", .value = 42}}; },
         .unhealthy = [] { return std::string(); },
         .not_ready = [] { return std::string("no run yet"); },
         .control = [](std::string const& verb, std::string const& body) -> HttpAnswer {
-            if (verb == "explode") throw std::runtime_error("Traceback: /home/somebody, token=sesame");
+            if (verb == "explode") throw std::runtime_error("Traceback: /home/user, token=sesame");
             if (verb == "fail") throw base::SystemError("the disk is full");
             return {200, verb + "(" + body + ")"};
         },
@@ -60,7 +60,7 @@ TEST(HttpAnswer, PagesNeedNoToken) {
 TEST(HttpAnswer, ControlNeedsTheToken) {
     auto request = post("/control/start", "7");
     EXPECT_EQ(status_of(request), 200);
-    EXPECT_EQ(status_of(request, ""), 403) << "where nobody has a token, nobody may control";
+    EXPECT_EQ(status_of(request, ""), 403) << "without a token no client may control";
     EXPECT_EQ(status_of(request, "other"), 401);
     for (std::vector<std::string> const& wrong : {std::vector<std::string>{},
                                                   {""},
@@ -76,7 +76,7 @@ TEST(HttpAnswer, ControlNeedsTheToken) {
         EXPECT_EQ(refused->text.find("sesame"), std::string::npos);
     }
     request.is_local = true;
-    EXPECT_EQ(status_of(request), 200) << "who may open the Unix socket needs none";
+    EXPECT_EQ(status_of(request), 200) << "a client that may open the Unix socket needs none";
     EXPECT_EQ(status_of(request, ""), 200);
     request.is_of_web_page = true;
     EXPECT_EQ(status_of(request), 403);
@@ -100,7 +100,7 @@ TEST(HttpAnswer, AForeignHostGetsNothing) {
     }
 }
 
-TEST(HttpAnswer, OddVerbsAndBodiesReachNobody) {
+TEST(HttpAnswer, OddVerbsAndBodiesReachNoHandler) {
     std::string const long_one(33, 'a');
     for (auto const& verb : {std::string(), std::string("Start"), std::string("st4rt"), std::string("start/"),
                              std::string("start "), std::string("__class__"), std::string("\xff"), long_one}) {
@@ -120,7 +120,7 @@ TEST(HttpAnswer, WhatFailsIsToldWithoutItsInside) {
     auto const printed = testing::internal::GetCapturedStderr();
     EXPECT_EQ(exploded.status, 500);
     EXPECT_EQ(exploded.text.find("sesame"), std::string::npos);
-    EXPECT_NE(printed.find("/home/somebody"), std::string::npos);
+    EXPECT_NE(printed.find("/home/user"), std::string::npos);
 }
 
 } // namespace

@@ -15,7 +15,7 @@ constexpr int kSlow = 1000;
 
 class Attack : public testing::Test {
   protected:
-    Pages pages() {
+    HttpPages pages() {
         return {.metrics = [] { return std::vector<trace::Sample>{{.name = "answer", .help = "", .value = 42}}; },
                 .unhealthy = [] { return std::string(); },
                 .control =
@@ -125,7 +125,7 @@ TEST_F(Attack, AThousandSlowConnections) {
     EXPECT_TRUE(is_served(server));
     EXPECT_LT(base::monotonic_ns() - begin_ns, 20'000 * base::kMsNs) << "it waited until their time was up";
     EXPECT_EQ(slow.front().rest(), "") << "the oldest was ended";
-    for (auto const& client : slow) client.send("r"); // those who still may say something
+    for (auto const& client : slow) client.send("r"); // those that are still connected
     EXPECT_TRUE(is_served(server));
     expect_no_more_memory_than(before_bytes);
 }

@@ -70,7 +70,7 @@ MHD_Result send(MHD_Connection* connection, HttpAnswer const& answer) {
 } // namespace
 
 struct Exchanges::State {
-    State(Pages the_pages, Access the_access, HttpLimits the_limits);
+    State(HttpPages the_pages, Access the_access, HttpLimits the_limits);
     ~State() {
         if (daemon != nullptr) ::MHD_stop_daemon(daemon);
     }
@@ -84,7 +84,7 @@ struct Exchanges::State {
     void end_oldest();
     void end_overdue();
 
-    Pages pages;
+    HttpPages pages;
     Access access;
     HttpLimits limits;
     MHD_Daemon* daemon = nullptr;
@@ -92,7 +92,7 @@ struct Exchanges::State {
     std::list<HttpConnection> coming;      // handed to the library, which has not accepted it yet
 };
 
-Exchanges::State::State(Pages the_pages, Access the_access, HttpLimits the_limits)
+Exchanges::State::State(HttpPages the_pages, Access the_access, HttpLimits the_limits)
     : pages(std::move(the_pages)), access(std::move(the_access)), limits(the_limits) {
     // This class keeps time-outs and the number of connections: the library measures silence, and not the whole time.
     daemon =
@@ -162,7 +162,7 @@ void Exchanges::State::end_overdue() {
     while (!connections.empty() && connections.front().deadline_ns <= now_ns) end_oldest();
 }
 
-Exchanges::Exchanges(Pages pages, Access access, HttpLimits limits)
+Exchanges::Exchanges(HttpPages pages, Access access, HttpLimits limits)
     : state_(std::make_unique<State>(std::move(pages), std::move(access), limits)) {}
 
 Exchanges::~Exchanges() = default;

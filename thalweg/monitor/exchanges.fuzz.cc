@@ -19,14 +19,15 @@ constexpr int kTurns = 8;
 bool obeyed = false;
 
 Exchanges make_exchanges() {
-    Pages const pages{.metrics = [] { return std::vector<trace::Sample>{{.name = "answer", .help = "", .value = 42}}; },
-                      .unhealthy = [] { return std::string(); },
-                      .not_ready = [] { return std::string("no run yet"); },
-                      .control =
-                          [](auto const&, auto const&) {
-                              obeyed = true;
-                              return HttpAnswer{};
-                          }};
+    HttpPages const pages{
+        .metrics = [] { return std::vector<trace::Sample>{{.name = "answer", .help = "", .value = 42}}; },
+        .unhealthy = [] { return std::string(); },
+        .not_ready = [] { return std::string("no run yet"); },
+        .control =
+            [](auto const&, auto const&) {
+                obeyed = true;
+                return HttpAnswer{};
+            }};
     return {pages, {HostNames({}, ""), "sesame"}, {}};
 }
 

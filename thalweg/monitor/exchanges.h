@@ -19,8 +19,8 @@ struct HttpLimits {
 
 class Exchanges {
   public:
-    Exchanges(Pages pages, Access access, HttpLimits limits); // throws base::SystemError
-    ~Exchanges();                                             // ends all connections
+    Exchanges(HttpPages pages, Access access, HttpLimits limits); // throws base::SystemError
+    ~Exchanges();                                                 // ends all connections
 
     // `is_local` means that the peer runs as this user. Throws base::SystemError if no descriptor is left.
     void add(base::FileDescriptor const& socket, bool is_local);

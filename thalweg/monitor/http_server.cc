@@ -15,7 +15,7 @@
 namespace thalweg::monitor {
 namespace {
 
-enum Key : std::uint64_t { tcp, local, exchanges };
+enum PollKey : std::uint64_t { tcp, local, exchanges };
 constexpr std::uint64_t kRestNs = 100'000'000; // after the machine had no descriptor for a new connection
 constexpr int kAcceptedAtOnce = 8;             // then existing connections are served
 
@@ -26,7 +26,7 @@ constexpr std::string_view kNotAllowed =
 } // namespace
 
 struct HttpServer::State {
-    State(HttpOptions const& options, Pages pages);
+    State(HttpOptions const& options, HttpPages pages);
 
     void run();
     void accept();
@@ -45,7 +45,7 @@ struct HttpServer::State {
     std::thread thread;
 };
 
-HttpServer::State::State(HttpOptions const& options, Pages pages)
+HttpServer::State::State(HttpOptions const& options, HttpPages pages)
     : allowed(options.allow),
       exchanges(std::move(pages), {HostNames(options.host_names, options.address), options.token}, options.limits) {
     if (options.address.empty() && options.socket_path.empty())
@@ -55,9 +55,9 @@ HttpServer::State::State(HttpOptions const& options, Pages pages)
         address = listener->address.str();
     }
     if (!options.socket_path.empty()) local_listener.emplace(options.socket_path);
-    if (listener) poller.add(listener->socket.get(), Key::tcp);
-    if (local_listener) poller.add(local_listener->socket().get(), Key::local);
-    poller.add(exchanges.epoll(), Key::exchanges);
+    if (listener) poller.add(listener->socket.get(), PollKey::tcp);
+    if (local_listener) poller.add(local_listener->socket().get(), PollKey::local);
+    poller.add(exchanges.epoll(), PollKey::exchanges);
 }
 
 void HttpServer::State::run() {
@@ -69,7 +69,8 @@ void HttpServer::State::run() {
             wait_ns = std::min(wait_ns, rest_until_ns - std::min(rest_until_ns, now_ns));
         }
         auto const ready = poller.wait(wait_ns);
-        if (std::ranges::any_of(ready, [](auto const& it) { return it.key == Key::tcp || it.key == Key::local; }))
+        if (std::ranges::any_of(ready,
+                                [](auto const& it) { return it.key == PollKey::tcp || it.key == PollKey::local; }))
             accept();
         exchanges.go_on();
     }
@@ -105,11 +106,11 @@ void HttpServer::State::accept_local() {
 void HttpServer::State::listen(bool wanted) {
     THALWEG_ASSERT(!wanted || rest_until_ns != 0, "listening begins again after a rest");
     rest_until_ns = wanted ? 0 : base::monotonic_ns() + kRestNs;
-    if (listener) poller.change(listener->socket.get(), Key::tcp, wanted, false);
-    if (local_listener) poller.change(local_listener->socket().get(), Key::local, wanted, false);
+    if (listener) poller.change(listener->socket.get(), PollKey::tcp, wanted, false);
+    if (local_listener) poller.change(local_listener->socket().get(), PollKey::local, wanted, false);
 }
 
-HttpServer::HttpServer(HttpOptions const& options, Pages pages)
+HttpServer::HttpServer(HttpOptions const& options, HttpPages pages)
     : state_(std::make_unique<State>(options, std::move(pages))) {
     state_->thread = std::thread([this] { state_->run(); });
 }

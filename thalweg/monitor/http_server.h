@@ -25,7 +25,7 @@ class HttpServer {
   public:
     // Listens at once. Throws base::SystemError if an address is not available. Connections end after one answer or at
     // a limit.
-    HttpServer(HttpOptions const& options, Pages pages);
+    HttpServer(HttpOptions const& options, HttpPages pages);
     ~HttpServer();
 
     std::string const& address() const; // with the port that the kernel chose; empty: no TCP

@@ -13,7 +13,7 @@
 namespace thalweg::monitor {
 namespace {
 
-Pages pages_that_conflict() {
+HttpPages pages_that_conflict() {
     return {
         .metrics = [] { return std::vector<trace::Sample>{{.name = "answer", .help = "", .value = 42}}; },
         .unhealthy = [] { return std::string(); },
@@ -76,7 +76,7 @@ TEST(HttpServer, APortInUseIsSaid) {
     EXPECT_THROW(HttpServer({.address = server.address()}, {}), base::SystemError);
     EXPECT_THROW(HttpServer({.address = "nonsense"}, {}), base::UsageError);
     EXPECT_THROW(HttpServer({}, {}), base::UsageError);
-    EXPECT_THROW(HttpServer({.address = "127.0.0.1:0", .allow = {"nobody"}}, {}), base::UsageError);
+    EXPECT_THROW(HttpServer({.address = "127.0.0.1:0", .allow = {"no network"}}, {}), base::UsageError);
 }
 
 TEST(HttpServer, TakesRequestsByTheByteAndFromWhoSendsNoMore) {
@@ -127,7 +127,7 @@ TEST(HttpServer, WhatTookLongerThanAConnectionMayIsStillAnswered) {
                     "it is stopped\n"));
 }
 
-TEST(HttpServer, EndsAtOnceWhoeverIsConnected) {
+TEST(HttpServer, EndsAtOnceWhicheverClientsAreConnected) {
     auto const begin_ns = base::monotonic_ns();
     {
         HttpServer const server(at_any_port(), pages_that_conflict());

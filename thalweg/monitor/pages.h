@@ -18,7 +18,7 @@ struct HttpAnswer {
 
 // The functions that make the pages. A page without a function does not exist. The server's thread calls them; an
 // exception becomes an answer 500.
-struct Pages {
+struct HttpPages {
     std::function<std::vector<trace::Sample>()> metrics; // GET /metrics
     std::function<std::string()> unhealthy;              // GET /healthz: why it is unhealthy; empty: it is healthy
     std::function<std::string()> not_ready;              // GET /readyz

@@ -28,7 +28,7 @@ TEST(UnixListener, IsForItsOwnerAloneAndGoesWithItsProgram) {
         EXPECT_EQ(found.st_mode & 0777u, 0600u);
         EXPECT_TRUE(HttpTestClient(path).connect());
         EXPECT_THROW(UnixListener second(path), base::SystemError);
-        EXPECT_TRUE(HttpTestClient(path).connect()) << "who was first stays";
+        EXPECT_TRUE(HttpTestClient(path).connect()) << "the first one stays";
     }
     ::umask(before);
     EXPECT_NE(::access(path.c_str(), F_OK), 0);
@@ -73,11 +73,11 @@ TEST(UnixListener, WhatIsThereNowIsNotRemovedWhenItBelongsToAnother) {
 TEST(HttpServer, WhoMayOpenTheSocketMayControl) {
     auto options = at_any_port("sesame");
     options.socket_path = some_path("control");
-    Pages const pages{.unhealthy = [] { return std::string(); },
-                      .control =
-                          [](auto const& verb, auto const&) {
-                              return HttpAnswer{200, verb + " it is\n"};
-                          }};
+    HttpPages const pages{.unhealthy = [] { return std::string(); },
+                          .control =
+                              [](auto const& verb, auto const&) {
+                                  return HttpAnswer{200, verb + " it is\n"};
+                              }};
     std::string const start = "POST /control/start HTTP/1.1\r\nHost: any.name\r\n\r\n";
     {
         HttpServer const server(options, pages);

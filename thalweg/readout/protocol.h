@@ -73,7 +73,7 @@ struct Take {
     std::uint32_t min_count = 1;   // the answer waits until there are so many
     std::uint32_t left_behind = 0; // 1: only events that no client asked for although later ones were asked for
     std::uint32_t reserved = 0;
-    Seal seal = {}; // the seal of the key with which the range can be cleared
+    RangeSeal seal = {}; // the seal of the key with which the range can be cleared
 };
 static_assert(sizeof(Take) == 40);
 
@@ -97,7 +97,7 @@ struct Get {
     std::uint32_t count = 0;
     std::uint32_t max_bytes = 0; // limit of the answer; it holds at least one event
     std::uint32_t deadline_ms = 0;
-    Seal seal = {}; // as in Take; an observer sends zeros
+    RangeSeal seal = {}; // as in Take; an observer sends zeros
 };
 static_assert(sizeof(Get) == 40);
 
@@ -122,7 +122,7 @@ struct Clear {
     std::uint64_t first = 0;
     std::uint32_t run = 0;
     std::uint32_t count = 0;
-    Key key = {}; // the key from which the seal was made
+    RangeKey key = {}; // the key from which the seal was made
 };
 static_assert(sizeof(Clear) == 32);
 

@@ -10,17 +10,17 @@
 
 namespace thalweg::readout {
 
-Seal seal_of(Key const& key) {
+RangeSeal seal_of(RangeKey const& key) {
     std::array<unsigned char, SHA256_DIGEST_LENGTH> digest;
     ::SHA256_CTX context;
     ::SHA256_Init(&context);
     ::SHA256_Update(&context, key.data(), sizeof key);
     ::SHA256_Final(digest.data(), &context);
-    Seal seal;
+    RangeSeal seal;
     std::memcpy(seal.data(), digest.data(), sizeof seal);
     return seal;
 }
 
-Key random_key() { return {base::random_word(), base::random_word()}; }
+RangeKey random_key() { return {base::random_word(), base::random_word()}; }
 
 } // namespace thalweg::readout

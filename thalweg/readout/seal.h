@@ -7,11 +7,11 @@
 
 namespace thalweg::readout {
 
-using Key = std::array<std::uint64_t, 2>;
-using Seal = std::array<std::uint64_t, 2>;
+using RangeKey = std::array<std::uint64_t, 2>;
+using RangeSeal = std::array<std::uint64_t, 2>;
 
 // Returns the first 16 bytes of the SHA-256 of the key's 16 bytes.
-Seal seal_of(Key const& key);
-Key random_key();
+RangeSeal seal_of(RangeKey const& key);
+RangeKey random_key();
 
 } // namespace thalweg::readout

@@ -44,7 +44,7 @@ bool is_hdf5_name(std::string const& path) {
     return extension == ".h5" || extension == ".hdf5" || extension == ".lh5";
 }
 
-enum class Content : std::uint8_t { compass, hdf5, unknown };
+enum class FileContent : std::uint8_t { compass, hdf5, unknown };
 
 bool is_regular_file(std::string const& path) {
     std::error_code error;
@@ -56,16 +56,16 @@ bool is_regular_file(std::string const& path) {
 
 // The bytes tell the kind. The name tells it only if they tell nothing: of a later file of a split run, which has no
 // header, of a damaged file, and of a pipe, whose bytes can be read once.
-Content content_of(std::string const& path, source::CompassOptions const& compass) {
+FileContent content_of(std::string const& path, source::CompassOptions const& compass) {
     if (is_regular_file(path)) {
         auto const file = storage::open_file_storage(path, storage::OpenMode::read_only, storage::Engine::posix);
-        if (format::hdf5::files::is_hdf5(*file)) return Content::hdf5;
+        if (format::hdf5::files::is_hdf5(*file)) return FileContent::hdf5;
         std::vector<std::byte> begin(std::min(file->size(), kBeginBytes));
         file->read(0, begin);
-        if (source::begins_like_compass(begin)) return Content::compass;
+        if (source::begins_like_compass(begin)) return FileContent::compass;
     }
-    if (is_hdf5_name(path)) return Content::hdf5;
-    return is_compass_name(path) || compass.header ? Content::compass : Content::unknown;
+    if (is_hdf5_name(path)) return FileContent::hdf5;
+    return is_compass_name(path) || compass.header ? FileContent::compass : FileContent::unknown;
 }
 
 } // namespace
@@ -76,7 +76,7 @@ std::unique_ptr<source::Source> open_recorded(std::string const& path, source::R
                                               source::CompassOptions const& compass) {
     options.metadata.insert({"input", std::filesystem::absolute(path).lexically_normal().string()});
     auto const content = content_of(path, compass);
-    if (content == Content::compass) {
+    if (content == FileContent::compass) {
         options.metadata.insert({"clock_domain", "the digitizer's own clock: ps since start of run; not UTC"});
         auto rows = source::read_compass(path, compass);
         if (!rows.cut.empty()) options.left_out.push_back({"the end of the file", rows.cut});
@@ -84,7 +84,7 @@ std::unique_ptr<source::Source> open_recorded(std::string const& path, source::R
             base::fail_data({path + " cannot be replayed", "it is a CoMPASS file without a record", ""});
         return source::make_replay(std::move(rows.tables), options);
     }
-    if (content == Content::unknown) {
+    if (content == FileContent::unknown) {
         base::fail_usage({path + " cannot be replayed", "it is of no known format",
                           "give a CoMPASS file (.BIN) or an HDF5 file (.h5, .hdf5, .lh5)"});
     }

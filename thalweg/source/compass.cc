@@ -13,7 +13,7 @@ namespace thalweg::source {
 namespace {
 
 using Records = std::vector<CompassRecord>;
-using Address = std::pair<std::uint16_t, std::uint16_t>; // board, channel
+using BoardChannel = std::pair<std::uint16_t, std::uint16_t>; // board, channel
 using model::Field, model::Kind, model::Scalar;
 
 // Returns the number of samples if it is the same in all records and not 0.
@@ -34,7 +34,7 @@ Field values_field(std::optional<std::uint64_t> samples) {
         .name = "values", .kind = Kind::list, .members = {{.name = "sample", .scalar = Scalar::uint16}}, .unit = "ADC"};
 }
 
-model::Table table_of(Address address, bool many_boards, CompassContent const& content, Records const& records) {
+model::Table table_of(BoardChannel address, bool many_boards, CompassContent const& content, Records const& records) {
     auto const [board, channel] = address;
     model::Table table{.name = many_boards ? fmt::format("board{}/ch{}", board, channel) : fmt::format("ch{}", channel),
                        .description = fmt::format("CAEN CoMPASS, board {}, channel {}", board, channel)};
@@ -112,7 +112,7 @@ float period_ns(std::uint16_t board, CompassOptions const& options, std::vector<
 CompassRows parse_compass(std::span<std::byte const> bytes, std::string const& name, CompassOptions const& options,
                           std::vector<double> const& sample_period_ns) {
     CompassRecords reader(bytes, name, options.header);
-    std::map<Address, Records> channels;
+    std::map<BoardChannel, Records> channels;
     for (CompassRecord record; reader.next(record);) channels[{record.board, record.channel}].push_back(record);
     if (channels.empty()) return {};
     bool const many_boards = channels.begin()->first.first != channels.rbegin()->first.first;

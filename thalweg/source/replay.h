@@ -29,7 +29,7 @@ struct ReplayOptions {
     std::map<std::string, std::string> metadata; // what to note of the input
     std::vector<model::LeftOut> left_out;        // of the input
     model::Attributes attributes;                // of the input as a whole
-    std::vector<model::Group> groups;            // of the input, beside its tables
+    std::vector<model::TableGroup> groups;       // of the input, beside its tables
 };
 
 // Makes a source with one stream per row set. Throws base::UsageError if columns do not fit their table.

@@ -7,8 +7,8 @@
 
 namespace thalweg::storage {
 
-// "cannot write 4096 bytes at offset 8192 of run.h5 (No space left on device): free some space ...". Also for whoever
-// reaps a Completion with an error.
+// "cannot write 4096 bytes at offset 8192 of run.h5 (No space left on device): free some space ...". Code that
+// reaps a Completion with an error uses it, too.
 [[noreturn]] void fail_at(char const* verb, std::string const& path, std::uint64_t offset, std::size_t size_bytes,
                           int errno_code);
 

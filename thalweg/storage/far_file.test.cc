@@ -9,7 +9,7 @@
 namespace thalweg::storage {
 namespace {
 
-// Bytes that count up, and a note of who asked for what.
+// Bytes that count up, and a note of what each thread asked for.
 class FarFileTest : public ::testing::Test {
   protected:
     static constexpr std::uint64_t kBytes = 1 << 20;
@@ -53,7 +53,7 @@ TEST_F(FarFileTest, WhatIsFetchedIsAskedForOnceAndTogether) {
     EXPECT_EQ(requests.size(), 3u);
 }
 
-TEST_F(FarFileTest, ItIsKeptAsLongAsSomebodyKeepsIt) {
+TEST_F(FarFileTest, ItIsKeptAsLongAsAReaderKeepsIt) {
     auto const longer = file.fetch({{0, 100'000}});
     auto shorter = file.fetch({{50'000, 10}});
     expect_right(50'000, 2000); // from the longer one, though the other begins nearer

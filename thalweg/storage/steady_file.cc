@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::int64_t kNsPerSecond = 1'000'000'000;
 
-FileState state_of(int descriptor, std::string const& path) {
+FileStamp state_of(int descriptor, std::string const& path) {
     struct stat status {};
     if (::fstat(descriptor, &status) != 0) fail_whole("read the state of", path, errno);
     return {status.st_dev, status.st_ino, static_cast<std::uint64_t>(status.st_size),

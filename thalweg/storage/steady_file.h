@@ -8,13 +8,13 @@
 namespace thalweg::storage {
 
 // What tells one content of a file from another without reading it.
-struct FileState {
+struct FileStamp {
     std::uint64_t device = 0;
     std::uint64_t inode = 0;
     std::uint64_t size_bytes = 0;
     std::int64_t mtime_ns = 0;
 
-    bool operator==(FileState const&) const = default;
+    bool operator==(FileStamp const&) const = default;
 };
 
 // The descriptor stays open, so a file that is renamed or replaced is still read as it was. What is written into the
@@ -24,7 +24,7 @@ class SteadyFile final : public PosixStorage {
     explicit SteadyFile(std::string path);
 
     // Returns the state with which the file was opened.
-    FileState const& state() const { return state_; }
+    FileStamp const& state() const { return state_; }
 
     // From now on, `read` compares. Until then the file may be one that its writer keeps readable while it grows.
     // Throws base::DataError if the file has changed already.
@@ -35,7 +35,7 @@ class SteadyFile final : public PosixStorage {
     void read(std::uint64_t offset, std::span<std::byte> bytes) const override;
 
   private:
-    FileState state_;
+    FileStamp state_;
     std::atomic<bool> is_held_ = false;
 };
 

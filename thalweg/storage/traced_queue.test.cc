@@ -10,7 +10,7 @@ namespace thalweg::storage {
 namespace {
 
 // With a tracer: tests/python/trace_own_test.py.
-TEST(TracedQueue, IsTheQueueItselfWhereNobodyTraces) {
+TEST(TracedQueue, IsTheQueueItselfIfNoTracerIsThere) {
     ASSERT_FALSE(trace::is_traced());
     auto const storage = make_memory_storage("memory");
     auto queue = make_synchronous_queue(*storage);

@@ -36,7 +36,7 @@ detail::Tracer const* find_tracer() {
     return is_any_recorded ? &found : nullptr;
 }
 
-// The tracer's number of a file. Of each thread its own: a child of a fork would inherit a lock, and who knows how.
+// The tracer's number of a file. Each thread has its own: a child of a fork would inherit a lock in an unknown state.
 std::uint32_t number_of_file(char const* path) {
     if (path == nullptr) return 0;
     thread_local std::unordered_map<std::string, std::uint32_t> known;

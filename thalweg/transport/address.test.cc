@@ -65,7 +65,7 @@ TEST(Networks, HoldWhatBeginsAlike) {
     EXPECT_FALSE(networks.contain(Address{}));
 }
 
-TEST(Networks, OfEverybodyAndOfNobody) {
+TEST(Networks, OfAllAndOfNone) {
     EXPECT_TRUE(Networks({"0.0.0.0/0"}).contain(parse_address("8.8.8.8:53")));
     EXPECT_FALSE(Networks({"0.0.0.0/0"}).contain(parse_address("[2001:db8::1]:53")));
     EXPECT_TRUE(Networks({"::/0"}).contain(parse_address("[2001:db8::1]:53")));

@@ -43,7 +43,7 @@ void set_congestion_control(base::FileDescriptor const& socket, std::string cons
     std::getline(file, allowed);
     base::fail_system({"cannot use the congestion control \"" + name + "\"",
                        code == ENOENT ? "the kernel has not loaded it" : std::strerror(code),
-                       "everybody may use: " + allowed},
+                       "every user may use: " + allowed},
                       code);
 }
 

@@ -162,16 +162,16 @@ TEST(TcpSockets, AListenerComesBackAtOnce) {
     EXPECT_NO_THROW(listen_at(address));
 }
 
-TEST(TcpSockets, AnAddressOfSomebodyElseIsSaid) {
+TEST(TcpSockets, AnAddressOfAnotherProgramIsSaid) {
     auto const refusal = told([] { listen_at(parse_address("192.0.2.1:7700")); });
     EXPECT_NE(refusal.find("192.0.2.1:7700"), std::string::npos);
     EXPECT_NE(refusal.find("127.0.0.1"), std::string::npos);
 }
 
 TEST(TcpSockets, ARefusedConnectionIsTold) {
-    Address nobody;
-    { nobody = listen_at(parse_address("127.0.0.1:0")).address; }
-    auto const socket = begin_connect(nobody);
+    Address unused;
+    { unused = listen_at(parse_address("127.0.0.1:0")).address; }
+    auto const socket = begin_connect(unused);
     EXPECT_TRUE(wait_for(socket, false, true).broken);
     EXPECT_EQ(connect_error(socket), ECONNREFUSED);
 }
@@ -206,7 +206,7 @@ TEST(TcpSockets, AHalfClosedPeerStillHears) {
 TEST(TcpSockets, AVanishedPeerIsAnErrorAndNoSignal) {
     Pair pair;
     vanish(pair.client);
-    EXPECT_TRUE(wait_for(pair.server, false, false).broken) << "told even to those who asked for nothing";
+    EXPECT_TRUE(wait_for(pair.server, false, false).broken) << "told even to a poller that asked for nothing";
     std::array<std::byte, 8> room{};
     auto const end = receive_some(pair.server, room);
     EXPECT_TRUE(end.closed);

@@ -17,26 +17,26 @@ namespace {
 constexpr std::string_view kAuto = "auto";
 
 bool may_be_auto(Knob const& knob) {
-    return knob.kind == Kind::codec || knob.kind == Kind::folder ||
+    return knob.kind == KnobKind::codec || knob.kind == KnobKind::folder ||
            std::holds_alternative<std::optional<std::uint64_t>& (*)(Tuning&)>(knob.place);
 }
 
 // "a time from 1 ms to 1 h"
 std::string what(Knob const& knob) {
     switch (knob.kind) {
-    case Kind::size:
+    case KnobKind::size:
         return "a size from " + range(knob);
-    case Kind::duration:
+    case KnobKind::duration:
         return "a time from " + range(knob);
-    case Kind::count:
+    case KnobKind::count:
         return "a whole number from " + range(knob);
-    case Kind::share:
+    case KnobKind::share:
         return "a number from " + range(knob);
-    case Kind::power_of_two:
-    case Kind::flag:
-    case Kind::engine:
-    case Kind::codec:
-    case Kind::folder:
+    case KnobKind::power_of_two:
+    case KnobKind::flag:
+    case KnobKind::engine:
+    case KnobKind::codec:
+    case KnobKind::folder:
         break;
     }
     return range(knob);
@@ -44,17 +44,17 @@ std::string what(Knob const& knob) {
 
 std::string_view example(Knob const& knob) {
     switch (knob.kind) {
-    case Kind::size:
+    case KnobKind::size:
         return "write it like '64 MiB', or as a number of bytes";
-    case Kind::duration:
+    case KnobKind::duration:
         return "write it like '500 ms' or '2 s', or as a number of seconds";
-    case Kind::count:
-    case Kind::power_of_two:
-    case Kind::share:
-    case Kind::flag:
-    case Kind::engine:
-    case Kind::codec:
-    case Kind::folder:
+    case KnobKind::count:
+    case KnobKind::power_of_two:
+    case KnobKind::share:
+    case KnobKind::flag:
+    case KnobKind::engine:
+    case KnobKind::codec:
+    case KnobKind::folder:
         break;
     }
     return "";
@@ -83,32 +83,32 @@ bool flag(Knob const& knob, std::string_view text) {
     refuse(knob, text);
 }
 
-Value parse_any(Knob const& knob, std::string_view text) {
+KnobValue parse_any(Knob const& knob, std::string_view text) {
     switch (knob.kind) {
-    case Kind::size:
+    case KnobKind::size:
         return base::parse_size_bytes(text);
-    case Kind::duration:
+    case KnobKind::duration:
         return base::parse_duration_ns(text);
-    case Kind::count:
-    case Kind::power_of_two:
+    case KnobKind::count:
+    case KnobKind::power_of_two:
         return number<std::uint64_t>(knob, text);
-    case Kind::share:
+    case KnobKind::share:
         return number<double>(knob, text);
-    case Kind::flag:
+    case KnobKind::flag:
         return flag(knob, text);
-    case Kind::engine:
+    case KnobKind::engine:
         return std::string(storage::engine_name(storage::parse_engine(std::string(text))));
-    case Kind::codec:
-    case Kind::folder:
+    case KnobKind::codec:
+    case KnobKind::folder:
         return std::string(text);
     }
     refuse(knob, text);
 }
 
-bool is_sound(Knob const& knob, Value const& value) {
+bool is_sound(Knob const& knob, KnobValue const& value) {
     if (auto const* whole = std::get_if<std::uint64_t>(&value)) {
         auto const as_double = static_cast<double>(*whole);
-        bool const fits = knob.kind != Kind::power_of_two || std::has_single_bit(*whole);
+        bool const fits = knob.kind != KnobKind::power_of_two || std::has_single_bit(*whole);
         return fits && knob.least <= as_double && as_double <= knob.most;
     }
     if (auto const* real = std::get_if<double>(&value)) return knob.least <= *real && *real <= knob.most;
@@ -117,18 +117,18 @@ bool is_sound(Knob const& knob, Value const& value) {
 }
 
 std::string number_text(Knob const& knob, std::uint64_t value) {
-    if (knob.kind == Kind::size) return base::exact_size(value);
-    if (knob.kind == Kind::duration) return base::exact_duration(value);
+    if (knob.kind == KnobKind::size) return base::exact_size(value);
+    if (knob.kind == KnobKind::duration) return base::exact_duration(value);
     return std::to_string(value);
 }
 
-template <typename Member> Value value_of(Member const& member) {
+template <typename Member> KnobValue value_of(Member const& member) {
     if constexpr (std::is_same_v<Member, storage::Engine>) {
         return std::string(storage::engine_name(member));
     } else if constexpr (std::is_same_v<Member, std::string>) {
-        return member.empty() ? Value() : Value(member);
+        return member.empty() ? KnobValue() : KnobValue(member);
     } else if constexpr (std::is_same_v<Member, std::optional<std::uint64_t>>) {
-        return member ? Value(*member) : Value();
+        return member ? KnobValue(*member) : KnobValue();
     } else if constexpr (std::is_same_v<Member, std::uint32_t>) {
         return std::uint64_t{member};
     } else {
@@ -136,7 +136,7 @@ template <typename Member> Value value_of(Member const& member) {
     }
 }
 
-template <typename Member> void assign(Member& member, Value const& value) {
+template <typename Member> void assign(Member& member, KnobValue const& value) {
     if constexpr (std::is_same_v<Member, storage::Engine>) {
         member = storage::parse_engine(std::get<std::string>(value));
     } else if (std::holds_alternative<std::monostate>(value)) {
@@ -162,9 +162,9 @@ Knob const& knob(std::string_view name) {
                       "`thalweg knobs` tells what each of them does"});
 }
 
-Value parse(Knob const& knob, std::string_view text) {
+KnobValue parse(Knob const& knob, std::string_view text) {
     if (text == kAuto && may_be_auto(knob)) return {};
-    Value value;
+    KnobValue value;
     try {
         value = parse_any(knob, text);
     } catch (base::UsageError const&) {
@@ -174,7 +174,7 @@ Value parse(Knob const& knob, std::string_view text) {
     return value;
 }
 
-std::string text(Knob const& knob, Value const& value) {
+std::string text(Knob const& knob, KnobValue const& value) {
     struct Text {
         Knob const& knob;
         std::string operator()(std::monostate) const { return std::string(kAuto); }
@@ -186,7 +186,7 @@ std::string text(Knob const& knob, Value const& value) {
     return std::visit(Text{knob}, value);
 }
 
-Value get(Tuning tuning, Knob const& knob) {
+KnobValue get(Tuning tuning, Knob const& knob) {
     return std::visit([&](auto* place) { return value_of(place(tuning)); }, knob.place);
 }
 
@@ -211,17 +211,17 @@ std::map<std::string, std::string> texts(Tuning const& tuning) {
 
 std::string_view unit(Knob const& knob) {
     switch (knob.kind) {
-    case Kind::size:
+    case KnobKind::size:
         return "bytes";
-    case Kind::duration:
+    case KnobKind::duration:
         return "seconds";
-    case Kind::count:
-    case Kind::power_of_two:
-    case Kind::share:
-    case Kind::flag:
-    case Kind::engine:
-    case Kind::codec:
-    case Kind::folder:
+    case KnobKind::count:
+    case KnobKind::power_of_two:
+    case KnobKind::share:
+    case KnobKind::flag:
+    case KnobKind::engine:
+    case KnobKind::codec:
+    case KnobKind::folder:
         break;
     }
     return "";
@@ -234,21 +234,21 @@ std::string range(Knob const& knob) {
     auto const least = static_cast<std::uint64_t>(knob.least);
     auto const most = static_cast<std::uint64_t>(knob.most);
     switch (knob.kind) {
-    case Kind::flag:
+    case KnobKind::flag:
         return "yes or no";
-    case Kind::engine:
+    case KnobKind::engine:
         return "auto, uring, threads or posix";
-    case Kind::codec:
+    case KnobKind::codec:
         return "a codec of the container, or auto";
-    case Kind::folder:
+    case KnobKind::folder:
         return "a folder, or auto";
-    case Kind::share:
+    case KnobKind::share:
         return ends(knob.least, knob.most);
-    case Kind::power_of_two:
+    case KnobKind::power_of_two:
         return "a power of two from " + ends(least, most);
-    case Kind::size:
-    case Kind::duration:
-    case Kind::count:
+    case KnobKind::size:
+    case KnobKind::duration:
+    case KnobKind::count:
         break;
     }
     return ends(number_text(knob, least), number_text(knob, most));
@@ -256,26 +256,26 @@ std::string range(Knob const& knob) {
 
 std::string_view type(Knob const& knob) {
     switch (knob.kind) {
-    case Kind::size:
+    case KnobKind::size:
         return "size";
-    case Kind::duration:
+    case KnobKind::duration:
         return "time";
-    case Kind::count:
-    case Kind::power_of_two:
+    case KnobKind::count:
+    case KnobKind::power_of_two:
         return "whole number";
-    case Kind::share:
+    case KnobKind::share:
         return "number";
-    case Kind::flag:
+    case KnobKind::flag:
         return "yes or no";
-    case Kind::engine:
-    case Kind::codec:
-    case Kind::folder:
+    case KnobKind::engine:
+    case KnobKind::codec:
+    case KnobKind::folder:
         break;
     }
     return "name";
 }
 
-std::string_view who(Knob const& knob) {
+std::string_view applies_to(Knob const& knob) {
     switch (knob.reach) {
     case Reach::file:
         return "the file";
@@ -291,6 +291,6 @@ std::string_view who(Knob const& knob) {
 
 bool may_change(Knob const& knob) { return knob.reach == Reach::process; }
 
-bool may_change_between(Knob const& knob) { return knob.reach != Reach::file && knob.kind != Kind::folder; }
+bool may_change_between(Knob const& knob) { return knob.reach != Reach::file && knob.kind != KnobKind::folder; }
 
 } // namespace thalweg::tuning

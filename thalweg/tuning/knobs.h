@@ -14,7 +14,7 @@
 
 namespace thalweg::tuning {
 
-enum class Kind : std::uint8_t { size, duration, count, power_of_two, share, flag, engine, codec, folder };
+enum class KnobKind : std::uint8_t { size, duration, count, power_of_two, share, flag, engine, codec, folder };
 
 // The processes that act on a knob.
 enum class Reach : std::uint8_t {
@@ -25,22 +25,22 @@ enum class Reach : std::uint8_t {
 };
 
 // The member of the options that a knob sets.
-using Place =
+using KnobMember =
     std::variant<bool& (*)(Tuning&), std::uint32_t& (*)(Tuning&), std::uint64_t& (*)(Tuning&), double& (*)(Tuning&),
                  storage::Engine& (*)(Tuning&), std::string& (*)(Tuning&), std::optional<std::uint64_t>& (*)(Tuning&)>;
 
 struct Knob {
     std::string_view name;
-    Kind kind;
+    KnobKind kind;
     Reach reach;
-    Place place;
+    KnobMember place;
     double least; // in bytes, nanoseconds, or as it is; nothing for engines, codecs and flags
     double most;
     std::string_view about; // one sentence
 };
 
 // None: "auto", which leaves the choice to the container. Sizes are in bytes, durations in nanoseconds.
-using Value = std::variant<std::monostate, bool, std::uint64_t, double, std::string>;
+using KnobValue = std::variant<std::monostate, bool, std::uint64_t, double, std::string>;
 
 std::span<Knob const> knobs();
 
@@ -48,10 +48,10 @@ std::span<Knob const> knobs();
 Knob const& knob(std::string_view name);
 
 // Throws base::UsageError with range and unit if the text is no value of the knob.
-Value parse(Knob const& knob, std::string_view text);
-std::string text(Knob const& knob, Value const& value);
+KnobValue parse(Knob const& knob, std::string_view text);
+std::string text(Knob const& knob, KnobValue const& value);
 
-Value get(Tuning tuning, Knob const& knob);
+KnobValue get(Tuning tuning, Knob const& knob);
 void set(Tuning& tuning, std::string_view name, std::string_view text);
 
 // Throws base::UsageError if a value is out of its range.
@@ -62,7 +62,7 @@ std::map<std::string, std::string> texts(Tuning const& tuning);
 
 // For people: "size", "time", ...; "bytes", "seconds" or nothing; "1 B to 2 GiB", "auto, uring, threads or posix".
 std::string_view type(Knob const& knob);
-std::string_view who(Knob const& knob);
+std::string_view applies_to(Knob const& knob);
 std::string_view unit(Knob const& knob);
 std::string range(Knob const& knob);
 bool may_change(Knob const& knob);

@@ -13,7 +13,7 @@ _LENGTH = struct.Struct("<Q")  # the size of a message, which stands before it
 _MOST_AT_ONCE = 1 << 20
 
 
-class Channel:
+class MessageChannel:
     """One end of a connection. `fileno` lets `multiprocessing.connection.wait` wait for messages."""
 
     def __init__(self, end: socket.socket) -> None:
@@ -23,9 +23,9 @@ class Channel:
         """Whether nothing more can arrive: the other end is closed in all processes that had it."""
 
     @staticmethod
-    def pair() -> tuple[Channel, Channel]:
+    def pair() -> tuple[MessageChannel, MessageChannel]:
         ours, theirs = socket.socketpair()
-        return Channel(ours), Channel(theirs)
+        return MessageChannel(ours), MessageChannel(theirs)
 
     def fileno(self) -> int:
         return self._socket.fileno()

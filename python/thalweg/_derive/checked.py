@@ -58,7 +58,7 @@ def nodes_of(nodes: int | None, executor: Any, order: str, resume: Resume) -> in
     return nodes
 
 
-def workers_of(workers: int | None) -> int:
+def count_of_workers(workers: int | None) -> int:
     return len(os.sched_getaffinity(0)) if workers is None else integer_of(workers, "workers", 1)
 
 

@@ -126,7 +126,7 @@ def _why_not(place: NodePlace) -> str:
     return ""
 
 
-class Given(NamedTuple):
+class OpenCall(NamedTuple):
     """A call that the executor has not finished."""
 
     number: int
@@ -171,7 +171,7 @@ class ExecutorWorkers(LocalWorkers):
         self._nodes = nodes
         self._token = uuid.uuid4().hex
         self._numbers = itertools.count()
-        self._doing: dict[Future[Messages], Given] = {}
+        self._doing: dict[Future[Messages], OpenCall] = {}
         self._places: Mapping[str, NodePlace] = {machine(): NodePlace(1, (None,) * len(job.train))}
         self._away_since: float | None = None
         self.said: deque[tuple[Slot, tuple[Any, ...] | None]] = deque()
@@ -221,7 +221,7 @@ class ExecutorWorkers(LocalWorkers):
                 if not self._is_remade(error):
                     raise
                 future = self._executor.submit(answer, call)
-            self._doing[future] = Given(number, slot, time.monotonic())
+            self._doing[future] = OpenCall(number, slot, time.monotonic())
         except RuntimeError as error:  # the executor is broken, or shut down
             self.said.append((slot, ("failed", None, f"the executor takes no more work ({error})", "", True)))
 
@@ -302,7 +302,7 @@ class ExecutorWorkers(LocalWorkers):
             "the job"
         )
 
-    def _is_in_doubt(self, given: Given) -> bool:
+    def _is_in_doubt(self, given: OpenCall) -> bool:
         """Returns whether a call may be lost: no worker has begun it, and a machine has failed.
 
         The executor may notice the failure late or never, and still give calls to workers there. If the call is done

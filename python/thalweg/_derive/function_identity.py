@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from thalweg._derive.installed import imports_of, installed_version, is_installed_path, sources_of, what_has
+from thalweg._derive.installed import hash_of_sources, imports_of, installed_version, is_installed_path, what_has
 
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 """The version of Python: bytecode of different versions cannot be compared."""
@@ -191,7 +191,7 @@ class _Walk:
                 self._put(name)
                 self._add_used(function.__globals__[name], name, function.__code__)
         for name in sorted(set(imports_of(function.__code__, function.__globals__.get("__package__") or ""))):
-            self._put("import", name, installed_version(name) or sources_of(name))
+            self._put("import", name, installed_version(name) or hash_of_sources(name))
 
     def _add_used(self, value: Any, name: str, code: CodeType) -> None:
         """Adds a global value. Of a module of the user, those values are added that the code may use."""
@@ -213,7 +213,7 @@ class _Walk:
 
     def _add_module(self, module: ModuleType, where: str) -> None:
         version = installed_version(module.__name__)
-        self._put("module", module.__name__, version or sources_of(module.__name__))
+        self._put("module", module.__name__, version or hash_of_sources(module.__name__))
         if version is not None:
             return
         if getattr(module, "__file__", None) is None:  # a module that was made by a program has no source

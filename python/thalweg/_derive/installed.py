@@ -72,7 +72,7 @@ def what_has(value: Any) -> tuple[str, str, str] | None:
     return (module, name, version) if found is value else None
 
 
-def sources_of(module: str) -> str:
+def hash_of_sources(module: str) -> str:
     """Returns a hash of the source of a module of the user, and of the modules of the user that it imports.
 
     No module is imported for that. The hash is empty if the module has no file.

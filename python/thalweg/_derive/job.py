@@ -36,7 +36,7 @@ from thalweg._derive.ranges import RangeCut, RangePlan, as_text, range_plan
 from thalweg._derive.report import DerivationError, DerivationReport, OutputReport
 from thalweg._derive.seeds import state_of_generators
 from thalweg._derive.session import Job
-from thalweg._derive.state import JobProgress, state_of
+from thalweg._derive.state import JobProgress, job_state
 from thalweg._derive.summaries import Summary, merged
 from thalweg._derive.unit import EventLoop
 from thalweg._derive.usage import own_cpu_seconds
@@ -61,7 +61,7 @@ class DerivationJob:
         if executor is not None:
             check_executor(executor, timeout, start)
             workers = workers_of(executor) if workers is None else workers
-        self._workers, self._executor = checked.workers_of(workers), executor
+        self._workers, self._executor = checked.count_of_workers(workers), executor
         self._order = checked.one_of("order", order, ("any", "input"))
         self._on_error = checked.one_of("on_error", on_error, ("retry", "skip", "stop"))
         self._resume, self._force = checked.one_of("resume", resume, (True, False, "trust")), force
@@ -108,7 +108,7 @@ class DerivationJob:
             with Interrupts(loop) as interrupts:
                 loop.run(
                     count,
-                    lambda: progress(state_of(loop, self.inputs.rows, time.monotonic() - begin)) if progress else None,
+                    lambda: progress(job_state(loop, self.inputs.rows, time.monotonic() - begin)) if progress else None,
                 )
             self._note(loop, books)
             if interrupts.count:

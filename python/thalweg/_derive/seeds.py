@@ -27,10 +27,10 @@ _MOST_ITEMS = 100  # of a container, in which generators are looked for
 _DEEPEST = 8
 
 
-State = tuple[int, int]
+SeedState = tuple[int, int]
 
 
-def state_of_generators() -> State:
+def state_of_generators() -> SeedState:
     """Returns numbers that identify the states of the generators of `random` and `numpy.random` in this process."""
     return _digest(random.getstate()), _digest(np.random.get_state())
 
@@ -38,7 +38,7 @@ def state_of_generators() -> State:
 class Seeds:
     """The generators that functions use, in a worker that is a process of its own."""
 
-    def __init__(self, functions: Iterable[Any], state: State) -> None:
+    def __init__(self, functions: Iterable[Any], state: SeedState) -> None:
         found = {id(each): each for function in functions for each in _generators(function, set(), 0)}
         self._state = state
         self._own: list[tuple[Any, int]] = []

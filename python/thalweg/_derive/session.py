@@ -21,7 +21,7 @@ from thalweg._derive.large_summaries import LARGE_BYTES, PART, TABLE, append_lar
 from thalweg._derive.lazy import LazyForm, LazyRows
 from thalweg._derive.opened import FewOpenInputs
 from thalweg._derive.ranges import Range
-from thalweg._derive.seeds import Seeds, State
+from thalweg._derive.seeds import Seeds, SeedState
 from thalweg._derive.summaries import MOST_BYTES, Summary
 from thalweg._derive.types import UnknownTypeError, type_of_values
 from thalweg._derive.unit import EventLoop, EventRange, OutputRows, looped
@@ -48,7 +48,7 @@ class Job:
     """The event loop, if rows come from one and not from functions."""
     identities: tuple[Identity, ...] = ()
     """What identifies the functions of each derivation, as they are before they are called."""
-    state: State = (0, 0)
+    state: SeedState = (0, 0)
     """The state of the random generators of the process when the job began."""
 
 

@@ -50,7 +50,7 @@ class JobState:
 JobProgress: TypeAlias = "Callable[[JobState], None]"
 
 
-def state_of(loop: JobLoop, events: int, seconds: float) -> JobState:
+def job_state(loop: JobLoop, events: int, seconds: float) -> JobState:
     report, done = loop.report, loop.books.events_done()
     rate = report.events_done / seconds if seconds else 0.0
     now = time.monotonic()

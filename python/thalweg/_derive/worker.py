@@ -15,7 +15,7 @@ from contextlib import suppress
 from typing import Any
 
 from thalweg._base.errors import SystemError  # noqa: A004
-from thalweg._derive.channel import Channel
+from thalweg._derive.channel import MessageChannel
 from thalweg._derive.session import Job, Task, WorkerSession
 from thalweg._derive.usage import own_cpu_seconds, pss_bytes
 
@@ -23,7 +23,7 @@ _PR_SET_PDEATHSIG = 1
 _LOOK_EVERY_S = 0.5
 
 
-def main(channel: Channel, job: Job, parent: int) -> None:
+def main(channel: MessageChannel, job: Job, parent: int) -> None:
     """Runs until it is told to end, or until the process that started it has ended."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the process of the job decides
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -53,21 +53,21 @@ def _end(code: int) -> None:
     os._exit(code)
 
 
-def _describe(session: WorkerSession, channel: Channel, ranges: Any) -> None:
+def _describe(session: WorkerSession, channel: MessageChannel, ranges: Any) -> None:
     try:
         channel.send(("described", session.describe(ranges, channel.send)))
     except BaseException as error:
         channel.send(("failed", None, str(error) or type(error).__name__, _text(), False))
 
 
-def _open(session: WorkerSession, channel: Channel, handles: list[str | None]) -> None:
+def _open(session: WorkerSession, channel: MessageChannel, handles: list[str | None]) -> None:
     try:
         session.open(handles)
     except Exception as error:
         channel.send(("failed", None, str(error), _text(), True))
 
 
-def _do(session: WorkerSession, channel: Channel, task: Task) -> None:
+def _do(session: WorkerSession, channel: MessageChannel, task: Task) -> None:
     range_: list[int] = []
 
     def announce(message: tuple[Any, ...]) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 
 from thalweg._base.errors import UsageError
 from thalweg._derive import worker
-from thalweg._derive.channel import Channel
+from thalweg._derive.channel import MessageChannel
 from thalweg._derive.report import WorkerReport
 from thalweg._derive.session import Job, Task
 
@@ -32,7 +32,7 @@ class Worker:
     channel: Any
     report: WorkerReport
     death: int = -1
-    """A descriptor that is ready once the process has ended, whoever else holds its connection."""
+    """A descriptor that is ready once the process has ended, even if other processes hold its connection."""
     task: Task | None = None
     range: int | None = None
     """The range that it does."""
@@ -84,7 +84,7 @@ class LocalWorkers:
         """What the report of the job says about them."""
 
     def start(self) -> Worker:
-        ours, theirs = Channel.pair()
+        ours, theirs = MessageChannel.pair()
         process = self._context.Process(  # type: ignore[attr-defined]
             target=worker.main, args=(theirs, self._job, os.getpid()), daemon=False
         )

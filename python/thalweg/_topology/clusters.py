@@ -16,7 +16,7 @@ GAP = 1.3
 
 
 @dataclass(frozen=True)
-class Level:
+class LatencyLevel:
     """One way to divide the cores into clusters."""
 
     clusters: Partition
@@ -26,7 +26,7 @@ class Level:
     """The median latency between cores of different clusters."""
 
 
-def levels(distance: Values) -> list[Level]:
+def levels(distance: Values) -> list[LatencyLevel]:
     """Returns the levels from the finest to the coarsest; none if all latencies are about the same.
 
     Clusters are joined in the order of the mean latency between their cores. If a join has a latency that exceeds all
@@ -36,7 +36,7 @@ def levels(distance: Values) -> list[Level]:
     clusters: Partition = [[i] for i in range(count)]
     between = distance.astype(np.float64).copy()
     np.fill_diagonal(between, np.inf)
-    found: list[Level] = []
+    found: list[LatencyLevel] = []
     last = None
     while len(clusters) > 1:
         a, b = sorted(np.unravel_index(np.argmin(between), between.shape))
@@ -53,21 +53,21 @@ def levels(distance: Values) -> list[Level]:
     return found
 
 
-def _level(distance: Values, clusters: Partition) -> Level:
+def _level(distance: Values, clusters: Partition) -> LatencyLevel:
     which = np.empty(len(distance), np.int64)
     for number, members in enumerate(clusters):
         which[members] = number
     upper = np.triu(np.ones_like(distance, dtype=bool), 1)
     same = which[:, None] == which[None, :]
     inside, between = distance[upper & same], distance[upper & ~same]
-    return Level(
+    return LatencyLevel(
         sorted(sorted(each) for each in clusters),
         float(np.median(inside)) if len(inside) else 0.0,
         float(np.median(between)),
     )
 
 
-def agrees(found: list[Level], described: Partition) -> bool | None:
+def agrees(found: list[LatencyLevel], described: Partition) -> bool | None:
     """Returns whether one of the levels equals the machine's description, or None if it cannot be compared, since one
     of the two has a single cluster."""
     wanted = sorted(sorted(each) for each in described if each)
@@ -78,7 +78,7 @@ def agrees(found: list[Level], described: Partition) -> bool | None:
     return any(level.clusters == wanted for level in found)
 
 
-def nearest(found: list[Level], described: Partition, count: int) -> Partition:
+def nearest(found: list[LatencyLevel], described: Partition, count: int) -> Partition:
     """Returns the clusters for planning: the measured ones if any has more than one core, else those described."""
     useful = [level for level in found if max(map(len, level.clusters)) > 1]
     if useful:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from thalweg._core import discover
-from thalweg._topology.clusters import Level, Partition, agrees, levels, nearest
+from thalweg._topology.clusters import LatencyLevel, Partition, agrees, levels, nearest
 from thalweg._topology.matrix import STEADY, Matrix
 from thalweg._topology.plan import RankPlan, as_mpich, as_open_mpi, as_readout, as_slurm, make_plan
 
@@ -20,7 +20,7 @@ _CORES = Path("/sys/devices/system/cpu")
 @dataclass(frozen=True)
 class Findings:
     matrix: Matrix
-    levels: list[Level]
+    levels: list[LatencyLevel]
     """The measured clusters, as indices of the matrix."""
     described: Partition
     """The clusters of the machine's description, as indices of the matrix."""

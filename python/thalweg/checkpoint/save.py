@@ -189,7 +189,7 @@ class SavingInBackground:
                 self._report = SaveReport.of(saving.finish(own_ranks))
         except BaseException as error:
             self._error = error
-            saving.close()  # the error refers to this frame, and whoever keeps it keeps no file locked
+            saving.close()  # the error refers to this frame: code that keeps the error must keep no file locked
 
     def _forget(self) -> None:
         """Lets neither the next save to this path nor the end of the program ask for this one."""
@@ -216,7 +216,7 @@ class SavingInBackground:
 
 
 @atexit.register  # all threads have ended when it runs
-def _tell_what_nobody_heard() -> None:
+def _tell_what_was_not_heard() -> None:
     for handle in _waited_for.values():
         if why := handle.unheard:
             sys.stderr.write(

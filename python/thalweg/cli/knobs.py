@@ -56,7 +56,7 @@ def knob_as_json(knob: _core.Knob) -> dict[str, object]:
         "unit": knob.unit,
         "range": knob.range,
         "default": knob.parse(knob.default),
-        "applies_to": knob.who,
+        "applies_to": knob.applies_to,
         "may_change_in_a_run": knob.may_change,
         "about": knob.about,
     }
@@ -70,7 +70,14 @@ def knobs_page() -> str:
     ]
     for knob in _core.knobs():
         unit = f", in {knob.unit}" if knob.unit else ""
-        cells = (knob.type + unit, knob.range, knob.default, knob.about, knob.who, "yes" if knob.may_change else "no")
+        cells = (
+            knob.type + unit,
+            knob.range,
+            knob.default,
+            knob.about,
+            knob.applies_to,
+            "yes" if knob.may_change else "no",
+        )
         lines.append(f"| `{knob.name}` | {' | '.join(cells)} |")
     return _PAGE + "\n".join(lines) + "\n"
 

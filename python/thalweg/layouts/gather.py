@@ -10,7 +10,7 @@ import numpy as np
 
 from thalweg._base.errors import DataError
 from thalweg.layouts.model import EventModel
-from thalweg.layouts.scatter import Array, Items, Placement, ids
+from thalweg.layouts.scatter import Array, ItemNumbers, Placement, ids
 from thalweg.layouts.tables import ColumnSource, TablePlan
 
 Read = Callable[[TablePlan, list[int]], dict[int, Array]]
@@ -92,7 +92,7 @@ def _keys(table: TablePlan, arrays: dict[int, Array]) -> list[Array]:
     return [arrays[i] for i, source in enumerate(table.sources) if source.kind in ("event", "index")]
 
 
-def _rows_of_items(table: TablePlan, arrays: dict[int, Array]) -> list[Items]:
+def _rows_of_items(table: TablePlan, arrays: dict[int, Array]) -> list[ItemNumbers]:
     """Returns the (first) row of each element of each list of the table, in the order of events.
 
     For the lists above `table.home`, the table has positions only.
@@ -101,7 +101,7 @@ def _rows_of_items(table: TablePlan, arrays: dict[int, Array]) -> list[Items]:
     order = None if _is_sorted(keys) else np.lexsort(keys[::-1])
     keys = [_taken(key, order) for key in keys]
     is_filled = np.ones(len(keys[0]), bool)
-    rows: list[Items] = [None] * table.home
+    rows: list[ItemNumbers] = [None] * table.home
     for depth in range(table.home, len(table.lists) + 1):
         if depth > table.home:
             count = table.sources.index(ColumnSource("column", table.lists[depth - 1]))
@@ -125,18 +125,18 @@ def _is_sorted(keys: Sequence[Array]) -> bool:
     return True
 
 
-def _taken(values: Array, items: Items) -> Array:
+def _taken(values: Array, items: ItemNumbers) -> Array:
     return values if items is None else values[items]
 
 
 def _columns(
-    model: EventModel, part: Part, arrays: dict[int, Array], rows: Sequence[Items]
+    model: EventModel, part: Part, arrays: dict[int, Array], rows: Sequence[ItemNumbers]
 ) -> tuple[dict[int, Array], Array | None]:
     """Returns the logical columns, and the sizes of spills if rows are spills."""
     table = part.table
     columns: dict[int, Array] = {}
     spills: Array | None = None
-    inside: dict[int, Items] = {}
+    inside: dict[int, ItemNumbers] = {}
     for i in part.columns:
         source, physical = table.sources[i], table.columns[i]
         if source.kind not in ("column", "spill"):
@@ -153,7 +153,7 @@ def _columns(
     return columns, spills
 
 
-def _elements(lengths: Array, lists: Items) -> Items:
+def _elements(lengths: Array, lists: ItemNumbers) -> ItemNumbers:
     """Returns the indices of all elements of these lists."""
     if lists is None:
         return None

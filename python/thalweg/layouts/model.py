@@ -13,7 +13,7 @@ from thalweg._base.errors import UsageError
 from thalweg._schema.schema import Schema, TableSchema
 from thalweg._schema.types import Type, TypeLike, as_type
 
-Path = tuple[str, ...]
+NodePath = tuple[str, ...]
 Level = tuple[int, ...]
 """The lists of objects around a field, outermost first, each given by its lengths column; () is the event."""
 
@@ -22,7 +22,7 @@ Level = tuple[int, ...]
 class Node:
     """A struct, a list, or a leaf, which no layout divides. The elements of a list have the path of the list."""
 
-    path: Path
+    path: NodePath
     type: Type
     columns: tuple[int, ...]
     """The flat columns of a leaf, or the lengths column of a list."""
@@ -93,14 +93,14 @@ class EventModel:
         return found
 
     @cached_property
-    def _paths(self) -> dict[str, Path]:
+    def _paths(self) -> dict[str, NodePath]:
         return {separator.join(node.path): node.path for separator in "./" for node in self.nodes()}
 
-    def path_of(self, name: str) -> Path:
+    def path_of(self, name: str) -> NodePath:
         """Returns the path of a name. "wires.rois" and "wires/rois" mean the same."""
         return self._paths.get(name) or tuple(name.replace(".", "/").split("/"))
 
-    def group_of(self, path: Path) -> str:
+    def group_of(self, path: NodePath) -> str:
         named = [(self._paths[name], group) for group, names in self.groups for name in names]
         covering = [(len(outer), group) for outer, group in named if path[: len(outer)] == outer]
         return max(covering)[1] if covering else path[0]
@@ -121,7 +121,7 @@ def event_model(products: Mapping[str, TypeLike], groups: Mapping[str, Sequence[
     return EventModel(fields, tuple((name, tuple(paths)) for name, paths in groups.items()))
 
 
-def _node(path: Path, type_: Type, level: Level, may_divide: bool, numbers: Iterator[int]) -> Node:
+def _node(path: NodePath, type_: Type, level: Level, may_divide: bool, numbers: Iterator[int]) -> Node:
     """Returns the node of a type. `may_divide` says whether all nodes around it are structs and lists of objects."""
     if type_.name == "struct" and not type_.shape:
         members = (_node((*path, name), member, level, may_divide, numbers) for name, member in type_.members)

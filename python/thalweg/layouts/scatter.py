@@ -17,7 +17,7 @@ from thalweg.layouts.tables import TablePlan
 Array = npt.NDArray[Any]
 Lengths = Mapping[int, Array] | Sequence[Array]
 """The lengths columns, by their numbers among the columns of events."""
-Items = npt.NDArray[np.int64] | None
+ItemNumbers = npt.NDArray[np.int64] | None
 """The number of an item for each row, or -1 for none. None stands for every item once, in order."""
 
 
@@ -50,11 +50,11 @@ class Placement:
     """The rows of a table: the event and the element of each list of the table that each row holds."""
 
     rows: int
-    items: tuple[Items, ...]
+    items: tuple[ItemNumbers, ...]
 
     @staticmethod
     def of(lists: Level, joined: int, lengths: Lengths, events: int) -> Placement:
-        items: list[Items] = [None]
+        items: list[ItemNumbers] = [None]
         rows = events
         for depth, column in enumerate(lists, 1):
             counts = spread(lengths[column].view(np.int64), items[-1])
@@ -77,7 +77,7 @@ class Placement:
         return spread(positions.astype(np.uint32), self.items[depth])
 
 
-def spread(values: Array, items: Items) -> Array:
+def spread(values: Array, items: ItemNumbers) -> Array:
     """Returns the item of each row, or zero if there is none."""
     if items is None:
         return values
@@ -89,7 +89,7 @@ def spread(values: Array, items: Items) -> Array:
     return spread_values
 
 
-def once(values: Array, items: Items) -> Array:
+def once(values: Array, items: ItemNumbers) -> Array:
     """Returns each item in the first of its rows, and zero in all other rows."""
     if items is None:
         return values

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from thalweg import _core
 from thalweg._schema.schema import Schema, TableSchema
 from thalweg._schema.types import Type, list_, uint32, uint64
-from thalweg.layouts.model import EventModel, Level, Node, Path
+from thalweg.layouts.model import EventModel, Level, Node, NodePath
 
 Kind = Literal["event", "spill", "index", "column"]
 
@@ -104,10 +104,10 @@ def plan_tables(model: EventModel, granularity: str, split: str, arrangement: st
     selections = {"top_object": _top_objects, "element": _elements}.get(granularity, _events)
     whole = "spills" if granularity == "spill" else "events"
 
-    def part_of(path: Path) -> str:
+    def part_of(path: NodePath) -> str:
         return {"all": whole, "per_product": path[0]}.get(split) or model.group_of(path)
 
-    parts: dict[Path, str] = {node.path: part_of(node.path) for node in model.nodes()}
+    parts: dict[NodePath, str] = {node.path: part_of(node.path) for node in model.nodes()}
     tables: dict[str, TablePlan] = {}
     for selection in selections(model, parts):
         named = replace(selection, name=_free(selection.name, tables))
@@ -119,7 +119,7 @@ def _leaves(model: EventModel) -> list[Node]:
     return [node for node in model.nodes() if not node.children]
 
 
-def _events(model: EventModel, parts: dict[Path, str]) -> Iterator[_Selection]:
+def _events(model: EventModel, parts: dict[NodePath, str]) -> Iterator[_Selection]:
     leaves = defaultdict(set)
     for leaf in _leaves(model):
         leaves[parts[leaf.path]].add(leaf.columns[0])
@@ -127,12 +127,12 @@ def _events(model: EventModel, parts: dict[Path, str]) -> Iterator[_Selection]:
         yield _Selection(part, frozenset(columns))
 
 
-def _event_counts(parts: dict[Path, str], lists: Iterable[Node]) -> _Selection:
+def _event_counts(parts: dict[NodePath, str], lists: Iterable[Node]) -> _Selection:
     """Returns the table with one row for each event, even if it is empty, that holds the numbers of its objects."""
     return _Selection(_free("events", parts.values()), counts=frozenset(node.columns[0] for node in lists))
 
 
-def _top_objects(model: EventModel, parts: dict[Path, str]) -> Iterator[_Selection]:
+def _top_objects(model: EventModel, parts: dict[NodePath, str]) -> Iterator[_Selection]:
     """Yields the tables if rows are top objects. A part with fields of several products has one table for each."""
     yield _event_counts(parts, [product for product in model.tree if product.has_objects])
     leaves: dict[str, dict[Node, set[int]]] = defaultdict(lambda: defaultdict(set))
@@ -145,7 +145,7 @@ def _top_objects(model: EventModel, parts: dict[Path, str]) -> Iterator[_Selecti
             yield _Selection(name, frozenset(columns), lists=product.element_level)
 
 
-def _elements(model: EventModel, parts: dict[Path, str]) -> Iterator[_Selection]:
+def _elements(model: EventModel, parts: dict[NodePath, str]) -> Iterator[_Selection]:
     """Yields the tables if rows are elements: one for each innermost list of a part. The first also has outer
     fields."""
     lists = {node.element_level: node for node in model.nodes() if node.has_objects}

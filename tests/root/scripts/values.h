@@ -1,5 +1,5 @@
-// Any value that ROOT has read from an RNTuple, as JSON. It is taken apart by ROOT's own fields, so what is written is
-// what somebody has in memory who reads with ROOT; and to the last bit.
+// Any value that ROOT has read from an RNTuple, as JSON. It is taken apart by ROOT's own fields, so what is written is,
+// to the last bit, what a program that reads with ROOT has in memory.
 #pragma once
 
 #include <ROOT/REntry.hxx>

@@ -233,7 +233,7 @@ template <class Condition> void wait_for(Condition const& condition) {
     ASSERT_TRUE(condition());
 }
 
-// Page sizes of HDF5 are those of the file: one who comes later needs the same set.
+// Page sizes of HDF5 are those of the file: a later producer needs the same set.
 TEST(PageSizes, WhatProducersCannotDoWithoutIsSaidWhereItIsMoreThanTheBudget) {
     for (auto const* const name : {"run.h5", "run.root"}) {
         Directory const directory;

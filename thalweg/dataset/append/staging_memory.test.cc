@@ -103,7 +103,7 @@ TEST(StagingMemory, ProducersOfAProcessShareTheBudget) {
     first.fill(0, 100 * base::kMiB);
     EXPECT_EQ(MemoryShare::taken_in_process(), kBudget);
     Shared second;
-    EXPECT_GE(second.fill(0, 100 * base::kMiB), kBudget / 2) << "it has its part, whoever was there before";
+    EXPECT_GE(second.fill(0, 100 * base::kMiB), kBudget / 2) << "it has its part, as if it was the first";
     EXPECT_EQ(MemoryShare::taken_in_process(), kBudget / 2 * 3);
     EXPECT_LE(first.blocks->most_bytes(), kBudget / 2);
     first.blocks->give_back(false);

@@ -256,7 +256,7 @@ TEST_P(WorkUnits_, KeysMayBeTextAndSummariesLong) {
 }
 
 // Workers are killed at any moment; others do again what was not committed.
-TEST_P(WorkUnits_, AreWholeWhoeverIsKilled) {
+TEST_P(WorkUnits_, AreWholeWhicheverProcessIsKilled) {
     if (kWhyNoFork) GTEST_SKIP() << kWhyNoFork;
     constexpr std::uint64_t kKeys = 300;
     auto const handle = writer->handle();

@@ -54,7 +54,7 @@ TEST_P(FileWatchOf, ARemovedFileIsNoticedAndCloseFailsAndTheDataCanBeHad) {
     EXPECT_FALSE(Reader::open(copy)->is_open_run());
 }
 
-// Nobody asks, and is told all the same.
+// It is said without a question for the status.
 TEST_P(FileWatchOf, ARemovedFileIsSaidOnceByTheCommitter) {
     ::testing::internal::CaptureStderr();
     std::filesystem::remove(path_);
@@ -72,7 +72,7 @@ TEST_P(FileWatchOf, ARemovedFileIsSaidOnceByTheCommitter) {
 
 TEST_P(FileWatchOf, AFileInItsPlaceIsNotIt) {
     std::filesystem::remove(path_);
-    std::ofstream(path_) << "somebody else's";
+    std::ofstream(path_) << "another program's";
     EXPECT_NE(writer_->file_problem().find("another file has taken its place"), std::string::npos);
     EXPECT_NE(message_of([&] { writer_->close(kTimeoutNs); }).find("another file"), std::string::npos);
 }

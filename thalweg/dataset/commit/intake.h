@@ -1,5 +1,5 @@
 // From the producers' memory into the journal: announced pages, and rows that are in no page yet. Used by the committer
-// while the run is open, and by `recover` for segments that outlived everybody.
+// while the run is open, and by `recover` for segments that outlived all processes of the run.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// The producers of a run as the committer sees them: met, living, settled. Its thread changes the list; anybody may ask
-// for the status.
+// The producers of a run as the committer sees them: met, living, settled. Its thread changes the list; any thread may
+// ask for the status.
 #pragma once
 
 #include <cstdint>

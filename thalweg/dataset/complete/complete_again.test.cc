@@ -1,4 +1,4 @@
-// A file that was completed by somebody who died before the journal was removed: it is completed once more, and loses
+// A file that was completed by a process that died before the journal was removed: it is completed once more, and loses
 // nothing by it.
 #include <gtest/gtest.h>
 #include <hdf5.h>
@@ -125,7 +125,7 @@ TEST_P(CompleteAgain, WhatAnotherProgramHasAddedStays) {
     EXPECT_TRUE(bytes_of(path_) == changed);
 }
 
-// So are runs that go on: while they are open, too, anybody can tell whose the file is.
+// So are runs that go on: while they are open, too, any process can tell to which run the file belongs.
 TEST_P(CompleteAgain, ARunGoesOnBehindATornLastWrite) {
     auto const after = bytes_of(path_);
     int resumed = 0;

@@ -89,7 +89,7 @@ TEST(Facts, ABadPageCostsItsBlockOfAllColumnsAndThatIsSaid) {
     }
 }
 
-// A page of lengths: nobody knows where later lists begin, so all of that producer from its block on is lost.
+// A page of lengths is bad: it is not known where later lists begin, so all of that producer from its block on is lost.
 TEST(Facts, ABadPageOfLengthsCostsTheListsBehindIt) {
     Unproved const run;
     auto const sound = gather(run.journal, *run.file, RunState::ended);
@@ -221,7 +221,7 @@ TEST(Facts, TheSumOfAFileDoesNotReadItsHoles) {
     EXPECT_EQ(file_adler32(*file, {}), base::adler32(1, bytes));
 }
 
-// 2^32 rows and more, of one byte each, that nobody has to write: all pages lie in the same place.
+// 2^32 rows and more, of one byte each, that are never written: all pages lie in the same place.
 TEST(Facts, RowsMayBeMoreThanFitIn32Bits) {
     model::Schema const schema{{{"flags", {scalar("set", model::Scalar::boolean)}, ""}}};
     auto const head = model::make_run_head(schema, {}, {});

@@ -163,7 +163,7 @@ TEST(JoinedClusters, AProducerThatIsIdleShowsAllItsRows) {
     }
 }
 
-// A slow run that nobody closed, as its journal has it.
+// A slow run that was never closed, as its journal has it.
 class Unfinished {
   public:
     Unfinished() : path_(directory_.file("run.root")) {

@@ -41,20 +41,21 @@ std::string may_be_written_elsewhere(std::vector<RunPlace> const& places, Journa
         if (machine.boot_id != base::boot_id() && !is_finished(place))
             elsewhere.emplace_back(place.node().node, machine);
     }
-    std::string who;
+    std::string nodes;
     for (auto const& [node, machine] : elsewhere) {
         bool const was_restarted = machine.host == base::host_name() && boots[machine.host].size() == 1;
-        if (!was_restarted) who += fmt::format("{}{} on {}", who.empty() ? "" : ", ", name_of_node(node), machine.host);
+        if (!was_restarted)
+            nodes += fmt::format("{}{} on {}", nodes.empty() ? "" : ", ", name_of_node(node), machine.host);
     }
-    return who;
+    return nodes;
 }
 
 void check_nodes_are_down(std::vector<RunPlace> const& places, Journals const& journals, char const* verb) {
-    auto const who = may_be_written_elsewhere(places, journals);
-    if (who.empty()) return;
+    auto const nodes = may_be_written_elsewhere(places, journals);
+    if (nodes.empty()) return;
     base::fail_usage(
         {fmt::format("cannot {} the run at {}", verb, places.front().data()),
-         fmt::format("{} may still write it, and this machine, {}, cannot know", who, base::host_name()),
+         fmt::format("{} may still write it, and this machine, {}, cannot know", nodes, base::host_name()),
          "make sure that its processes are gone, and `thalweg recover --all-nodes-are-down` it (in Python: "
          "all_nodes_are_down=True)"});
 }

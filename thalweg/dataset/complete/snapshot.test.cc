@@ -159,7 +159,7 @@ TEST_P(Snapshot, SaysInTheFileWhatItIs) {
     writer_->abandon();
 }
 
-// Whoever holds a lock of the run would keep `recover` out, and new producers from it.
+// A process that holds a lock of the run keeps `recover` out, and new producers from it.
 TEST_P(Snapshot, TakesNoLockAndLeavesTheRunAsItIs) {
     record(500);
     snapshot_of_all(1500);
@@ -190,7 +190,7 @@ TEST_P(Snapshot, OfNoRunIsAnErrorThatSaysWhatToDo) {
     auto const other = directory_.file(std::string(GetParam()) == ".h5" ? "so-far.root" : "so-far.h5");
     EXPECT_NE(said(run(), other).find("of the same container"), std::string::npos);
     EXPECT_NE(said(run(), run(), true).find("to itself"), std::string::npos);
-    std::ofstream(out()) << "somebody's";
+    std::ofstream(out()) << "some bytes";
     EXPECT_NE(said(run(), out()).find("it exists already"), std::string::npos);
     EXPECT_EQ(std::filesystem::file_size(out()), 10u);
     auto const nowhere = directory_.file("no-such-folder/so-far") + GetParam();

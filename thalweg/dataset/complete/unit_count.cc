@@ -14,9 +14,9 @@ namespace {
 
 constexpr std::size_t kMostNamed = 10; // units that are named one by one
 
-using Parts = std::map<std::uint32_t, PartBuilder>;
+using PartBuilders = std::map<std::uint32_t, PartBuilder>;
 
-bool is_whole(UnitFacts const& unit, Parts const& parts) {
+bool is_whole(UnitFacts const& unit, PartBuilders const& parts) {
     if (unit.parts.size() < unit.parts_wanted) return false;
     return std::all_of(unit.parts.begin(), unit.parts.end(), [&](UnitPart const& part) {
         auto const found = parts.find(part.producer);
@@ -24,7 +24,7 @@ bool is_whole(UnitFacts const& unit, Parts const& parts) {
     });
 }
 
-void keep_rows(std::vector<UnitFacts> const& units, Parts& parts) {
+void keep_rows(std::vector<UnitFacts> const& units, PartBuilders& parts) {
     std::map<std::uint32_t, std::map<std::uint64_t, std::uint64_t>> rows; // by producer: rows by first row
     for (auto const& unit : units) {
         for (auto const& part : unit.parts) rows[part.producer][part.first_row] += part.rows;
@@ -58,7 +58,8 @@ std::vector<std::vector<std::size_t>> rivals_in(std::vector<UnitFacts> const& un
 } // namespace
 
 // A unit is tested for wholeness while all of them count: a row that does not count may cost those behind it.
-std::map<std::uint32_t, std::uint64_t> choose_units(std::vector<UnitFacts>& units, Parts& parts, RunReport& report) {
+std::map<std::uint32_t, std::uint64_t> choose_units(std::vector<UnitFacts>& units, PartBuilders& parts,
+                                                    RunReport& report) {
     std::erase_if(units, is_voided);
     auto const all_rivals = rivals_in(units);
     if (all_rivals.empty()) return {};
@@ -87,7 +88,7 @@ std::map<std::uint32_t, std::uint64_t> choose_units(std::vector<UnitFacts>& unit
     return rows;
 }
 
-std::vector<UnitFacts> count_units(std::vector<UnitFacts> units, Parts& parts, bool is_over,
+std::vector<UnitFacts> count_units(std::vector<UnitFacts> units, PartBuilders& parts, bool is_over,
                                    std::vector<UnitKey>& left_out, RunReport& report, std::uint64_t keys_per_group) {
     std::erase_if(units, is_voided);
     std::size_t lost = 0;
@@ -114,7 +115,7 @@ std::vector<UnitFacts> count_units(std::vector<UnitFacts> units, Parts& parts, b
     return units;
 }
 
-std::vector<UnitFacts> units_by_key(std::vector<UnitFacts>& groups, Parts& parts, std::size_t tables,
+std::vector<UnitFacts> units_by_key(std::vector<UnitFacts>& groups, PartBuilders& parts, std::size_t tables,
                                     RunReport& report) {
     std::ranges::sort(groups, {}, [](UnitFacts const& group) { return group.key.integer; });
     std::vector<UnitFacts> units;

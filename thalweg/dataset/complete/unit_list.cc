@@ -19,15 +19,15 @@ struct Placed {
     std::uint64_t table_row;
 };
 
-struct Producer {
+struct ProducerRows {
     std::uint32_t table = 0;
     std::map<std::uint64_t, Placed> rows; // by the producer's first row
 };
 
-using Producers = std::map<std::uint32_t, Producer>;
+using PlacedProducers = std::map<std::uint32_t, ProducerRows>;
 
 void place_table(std::uint32_t table, model::RunHead const& head, std::vector<model::Part> const& parts,
-                 Producers& producers) {
+                 PlacedProducers& producers) {
     std::uint64_t row = 0;
     auto const place = [&](std::size_t part, std::uint64_t first_row, std::uint64_t rows) {
         auto& producer = producers[parts[part].producer];
@@ -45,7 +45,7 @@ void place_table(std::uint32_t table, model::RunHead const& head, std::vector<mo
     }
 }
 
-void add_ranges(UnitPart const& part, Producers const& producers, std::vector<UnitRange>& ranges) {
+void add_ranges(UnitPart const& part, PlacedProducers const& producers, std::vector<UnitRange>& ranges) {
     auto const found = producers.find(part.producer);
     if (found == producers.end()) return;
     auto const& [table, placed] = found->second;
@@ -73,9 +73,9 @@ void put(std::vector<std::byte>& to, void const* from, std::size_t size_bytes) {
 
 template <typename Number> void put(std::vector<std::byte>& to, Number number) { put(to, &number, sizeof number); }
 
-class Bytes {
+class UnitListBytes {
   public:
-    explicit Bytes(std::span<std::byte const> bytes) : rest_(bytes) {}
+    explicit UnitListBytes(std::span<std::byte const> bytes) : rest_(bytes) {}
 
     template <typename Number> Number number() {
         Number value;
@@ -101,13 +101,13 @@ class Bytes {
     std::span<std::byte const> rest_;
 };
 
-Unit read_unit(Bytes& bytes) {
+Unit read_unit(UnitListBytes& bytes) {
     auto const key_bytes = bytes.number<std::uint32_t>(), summary_bytes = bytes.number<std::uint32_t>();
     auto const ranges = bytes.number<std::uint32_t>();
     Unit unit;
     unit.key = key_bytes == kIntegerKey ? UnitKey(bytes.number<std::int64_t>()) : UnitKey(bytes.text(key_bytes));
     unit.summary = bytes.text(summary_bytes);
-    if (ranges > bytes.size() / sizeof(UnitRange)) Bytes::fail();
+    if (ranges > bytes.size() / sizeof(UnitRange)) UnitListBytes::fail();
     for (std::uint32_t i = 0; i < ranges; ++i) {
         UnitRange range;
         range.table = bytes.number<std::uint32_t>();
@@ -124,7 +124,7 @@ Unit read_unit(Bytes& bytes) {
 std::vector<Unit> place_units(std::vector<UnitFacts> const& units, model::RunHead const& head,
                               model::RunFacts const& facts) {
     if (units.empty()) return {};
-    Producers producers;
+    PlacedProducers producers;
     for (std::size_t table = 0; table < facts.tables.size(); ++table)
         place_table(static_cast<std::uint32_t>(table), head, facts.tables[table], producers);
     std::vector<Unit> placed;
@@ -161,10 +161,10 @@ std::vector<std::byte> encode_units(std::vector<Unit> const& units) {
 std::vector<Unit> decode_units(std::span<std::byte const> bytes) {
     std::vector<Unit> units;
     if (bytes.empty()) return units;
-    Bytes rest(bytes);
-    if (rest.text(sizeof kMagic) != std::string(kMagic, sizeof kMagic)) Bytes::fail();
+    UnitListBytes rest(bytes);
+    if (rest.text(sizeof kMagic) != std::string(kMagic, sizeof kMagic)) UnitListBytes::fail();
     for (auto count = rest.number<std::uint64_t>(); count > 0; --count) units.push_back(read_unit(rest));
-    if (!rest.empty()) Bytes::fail();
+    if (!rest.empty()) UnitListBytes::fail();
     return units;
 }
 

@@ -60,7 +60,7 @@ std::vector<std::byte> small_journal() {
     journal.append(RecordType::pages, std::as_bytes(std::span(pages)));
     std::uint64_t const ids[3] = {7, 8, 9};
     journal.append(RecordType::rows, RowsRecord{0, 1, 0, 3}, std::as_bytes(std::span(ids)));
-    journal.append_json(RecordType::metadata, R"({"operator": "somebody"})");
+    journal.append_json(RecordType::metadata, R"({"operator": "shift 12"})");
     journal.append(RecordType::finish, FinishRecord{0, 0, 3});
     journal.append(RecordType::barrier, BarrierRecord{journal.size_bytes()});
     return bytes_of(*storage);
@@ -70,7 +70,7 @@ std::uint64_t records_begin(std::vector<std::byte> const& journal) {
     return read_start(*storage_of(journal)).preamble.records;
 }
 
-// Whatever is there, everybody who reads journals ends, with a result or a DataError.
+// Whatever is there, every reader of journals ends, with a result or a DataError.
 void expect_survived(std::shared_ptr<Storage> const& journal) {
     auto const file = storage::make_memory_storage("run.h5");
     file->resize(16384);
@@ -209,7 +209,7 @@ TEST(Journal, AFlippedByteCostsOneRecord) {
         damaged[at] ^= std::byte{static_cast<unsigned char>(1u << at % 8)};
         auto const journal = storage_of(damaged);
         auto const reading = read_all(*journal);
-        if (reading.records.size() == whole.size()) { // a byte of padding: nobody reads it
+        if (reading.records.size() == whole.size()) { // a byte of padding, which is never read
             EXPECT_EQ(reading.damage.reason, "");
             EXPECT_EQ(reading.records, whole);
         } else {
@@ -230,7 +230,7 @@ TEST(Journal, AFlippedBitInFrontOfTheRecordsCostsNothing) {
     auto const whole = read_all(*storage_of(bytes)).records;
     auto const journal = storage_of(bytes);
     for (std::size_t at = 0; at < records_begin(bytes); ++at) {
-        if (at >= 2 * sizeof(JournalPreamble) && at < 4096 - 8) continue; // zeros that nobody reads
+        if (at >= 2 * sizeof(JournalPreamble) && at < 4096 - 8) continue; // zeros that are never read
         for (unsigned bit = 0; bit < 8; ++bit) {
             auto const flipped = bytes[at] ^ std::byte{static_cast<unsigned char>(1u << bit)};
             journal->write(at, {&flipped, 1});
@@ -287,7 +287,7 @@ TEST(Journal, ResumesBehindTheLastGoodRecord) {
     }
 }
 
-// Its writer was killed in front of its first sync: who goes on says soon that all of it is durable.
+// Its writer was killed in front of its first sync: the process that goes on says soon that all of it is durable.
 TEST(Journal, TheSyncOfOneThatIsResumedCoversTheSegmentsOfTheDead) {
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
         auto const faults = std::make_shared<storage::Faults>(storage::FaultPlan{.seed = seed});

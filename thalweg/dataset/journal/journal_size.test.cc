@@ -75,7 +75,7 @@ TEST(JournalSize, OfAFastStreamIsBoundedWhileReadersLookOn) {
         EXPECT_EQ(entry.path().filename().string(), "run.h5");
 }
 
-// Streams that get a row every flush: what nobody needs any more is given back although every segment holds something
+// Streams that get a row every flush: what is not needed any more is given back although every segment holds something
 // that is needed.
 TEST(JournalSize, OfManySlowStreamsIsBoundedByWhatIsInNoPage) {
     constexpr std::uint32_t kStreams = 100, kPageRows = 256;

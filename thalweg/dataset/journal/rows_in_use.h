@@ -48,7 +48,7 @@ class RowsInUse {
         Ranges covered; // by durable pages
         std::vector<Piece> pieces;
     };
-    struct Announced {
+    struct AnnouncedRows {
         Key key;
         model::RowRange rows;
         std::uint64_t record_end;
@@ -57,7 +57,7 @@ class RowsInUse {
     void cover(Column& column, model::RowRange const& rows);
 
     std::map<Key, Column> columns_; // of producers that have not finished, or have rows in later segments
-    std::deque<Announced> announced_;
+    std::deque<AnnouncedRows> announced_;
     std::set<std::uint32_t> finished_;       // among the producers of `columns_`
     std::map<std::uint32_t, Needed> needed_; // by segment
 };

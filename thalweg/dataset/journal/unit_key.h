@@ -23,7 +23,7 @@ struct UnitKey {
     auto operator<=>(UnitKey const&) const = default; // NOLINT(modernize-use-nullptr): there is none
 
     // Its last 20 bits say where a table has the key. 2^20 consecutive integers, the first one a multiple of that,
-    // differ in them: workers take most keys in turn, and then nobody who looks for one reads the entry of another.
+    // differ in them: workers take most keys in turn, and then no look-up of one reads the entry of another.
     std::uint64_t hash() const;
     // As people read it: 17, or 'file-3'.
     std::string str() const;

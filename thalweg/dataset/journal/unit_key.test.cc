@@ -44,7 +44,8 @@ TEST(PlacesOfKeys, AreInTheSamePageAndInAnotherLineForTheNextInteger) {
     EXPECT_EQ(pages_left, 100'000u / 1024);
 }
 
-// A million keys that nobody chose for the table, in a million places: chance gives some place eight or nine of them.
+// A million keys that were not chosen for the table, in a million places: chance gives some place eight or nine of
+// them.
 TEST(PlacesOfKeys, AreAsFewTimesTheSameAsByChance) {
     constexpr std::uint64_t kKeys = 1 << 20;
     for (int shift = 1; shift <= 40; ++shift) {

@@ -163,7 +163,7 @@ TEST_F(Merge, EqualPagesStayTogether) {
     EXPECT_EQ(places(out), std::pair(of_a + of_b, pages_of_a + pages_of_b));
 }
 
-TEST_F(Merge, OneFileIsWrittenWithoutWhatNobodyRefersTo) {
+TEST_F(Merge, OneFileIsWrittenWithoutWhatIsNotReferredTo) {
     write(a, 0, 500, "zstd-1");
     merge({a}, out);
     EXPECT_LE(std::filesystem::file_size(out), std::filesystem::file_size(a));
@@ -268,7 +268,7 @@ TEST_F(Merge, ADamagedPageIsNamedAndNothingIsWritten) {
 TEST_F(Merge, AttributesOfTheFirstAreKeptAndThatIsSaid) {
     auto schema = rows_and_sums();
     write(a, 0, 1, "zstd-1", schema);
-    schema.tables[0].attributes = {{"operator", {}, {}, {}, {"somebody else"}}};
+    schema.tables[0].attributes = {{"operator", {}, {}, {}, {"another operator"}}};
     write(b, 1000, 1, "zstd-1", schema);
     auto const result = merge({a, b}, out);
     ASSERT_EQ(result.left_out.size(), 1u);

@@ -70,7 +70,7 @@ TEST_P(NodeDeath, OneThatHasNothingToAppendIsNotTakenForDead) {
     EXPECT_EQ(rows_in(path_), all_rows(2));
 }
 
-// It is told by who takes a region, by a flush, or by who looks for other nodes: whoever is first.
+// The first of these notices it: the thread that takes a region, a flush, or the thread that looks for other nodes.
 TEST_P(NodeDeath, ARegionThatIsTakenTooLateIsNotWritten) {
     auto options = options_for(2);
     options.nodes.rules.goes_on = true;

@@ -279,7 +279,7 @@ TEST_P(ResumedNodes, WhatDoesNotFitIsRefused) {
     auto other = events();
     other.tables[0].fields[0].name = "another";
     EXPECT_NE(message_of([&] { Writer::resume(path_, other, options_for(2)); }).find("schema"), std::string::npos);
-    parts_.announce(kRecovering, "somebody");
+    parts_.announce(kRecovering, "another process");
     EXPECT_NE(said_of(options_for(2)).find("recover"), std::string::npos);
     recover(path_);
     EXPECT_EQ(rows_in(path_), all_rows(2));

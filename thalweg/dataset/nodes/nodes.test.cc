@@ -160,7 +160,7 @@ TEST_P(Nodes, WhatIsNotPossibleYetIsRefused) {
     EXPECT_EQ(rows_in(path_), all_rows(2));
 }
 
-TEST_P(Nodes, ABeginningThatNobodyWentOnFromIsClearedAway) {
+TEST_P(Nodes, ABeginningFromWhichNoNodeWentOnIsClearedAway) {
     parts_.make();
     auto writers = begin(path_, options_for(2));
     append_on_all(writers);

@@ -70,7 +70,7 @@ struct Reader::Task {
     std::size_t table;
     std::size_t column;
     Pages pages; // that the piece is of
-    format::PagePiece piece;
+    format::RequestPiece piece;
 };
 
 std::unique_ptr<Reader> Reader::open(std::string const& path, bool even_without_tables) {
@@ -127,7 +127,7 @@ void Reader::load(format::Format const& format, bool even_without_tables) {
     if (steady_file_ != nullptr && !open_run_) steady_file_->hold();
 }
 
-std::optional<storage::FileState> Reader::state() const {
+std::optional<storage::FileStamp> Reader::state() const {
     if (steady_file_ == nullptr) return std::nullopt;
     return steady_file_->state();
 }

@@ -70,7 +70,7 @@ class Reader {
     Journals const& journals() const { return journals_; }
     storage::Storage const& file() const { return *file_; }
     // Returns what the file was when it was opened. Nothing: it has a journal, or it is far.
-    std::optional<storage::FileState> state() const;
+    std::optional<storage::FileStamp> state() const;
     // Throws base::DataError if the file has changed since then. `read` does so, too.
     void check_state() const;
 

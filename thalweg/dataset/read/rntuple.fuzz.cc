@@ -157,7 +157,7 @@ class SoundFile {
     Place header_{}, footer_{}, list_{}, text_{};
 };
 
-// A file that nobody else sees: the reader wants a name.
+// A file that no other process sees: the reader wants a name.
 std::string const& path() {
     static std::string const path = fmt::format("/dev/shm/thalweg-fuzz-{}.root", ::getpid());
     static bool const registered = std::atexit([] { ::unlink(path.c_str()); }) == 0;

@@ -36,7 +36,7 @@ bool has_rows(RowOrder const& order, std::vector<std::uint64_t> const& rows) {
 }
 
 // Reads what the main journals say about a run that is over, without the rows themselves.
-class Ending {
+class EndedRun {
   public:
     // Returns false if that does not tell which rows count.
     bool read(JournalFiles const& files) {
@@ -130,7 +130,7 @@ RowOrder order_of(Gathered const& gathered) {
 
 RowOrder order_when_closed(Journals const& journals, storage::Storage const& file,
                            std::vector<std::uint64_t> const& rows) {
-    Ending ending;
+    EndedRun ending;
     if (std::ranges::all_of(journals, [&](auto const& each) { return ending.read(each); })) {
         if (auto order = ending.order(); has_rows(order, rows)) return order;
     }

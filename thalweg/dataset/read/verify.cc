@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kMessages = 100;
 
-struct Item {
+struct PageOfColumn {
     std::size_t table;
     std::size_t column;
     model::Page page;
@@ -63,7 +63,7 @@ class Verifier {
         }
     }
 
-    void add(Item const& item) {
+    void add(PageOfColumn const& item) {
         if (item.page.place != model::Page::Place::file)
             return; // the journal's own checksums were compared by reading it
         if (!items_.empty() && items_.back().page.offset == item.page.offset) return; // a page cut in two
@@ -71,7 +71,7 @@ class Verifier {
         items_.push_back(item);
     }
 
-    void check(Item const& item) {
+    void check(PageOfColumn const& item) {
         std::string fault;
         KnownBytes known;
         try {
@@ -104,7 +104,7 @@ class Verifier {
     }
 
     // A page without a checksum of ours may have one within its codec, and most damaged pages cannot be decoded.
-    void decode(format::PageDecoder& decoder, Item const& item) const {
+    void decode(format::PageDecoder& decoder, PageOfColumn const& item) const {
         auto const& column = reader_->head().columns[item.table][item.column];
         format::StoredColumn const stored{column, reader_->column(item.table, item.column),
                                           reader_->head().layouts[item.table].columns[item.column].codec};
@@ -135,7 +135,7 @@ class Verifier {
     std::unique_ptr<Reader> reader_;
     storage::Storage const* file_; // of the reader: what is checked is the file that was opened
     std::function<void(double)> const& progress_;
-    std::vector<Item> items_;
+    std::vector<PageOfColumn> items_;
     std::uint64_t total_bytes_ = 0;
     base::Mutex mutex_; // guards all below
     std::vector<KnownBytes> known_;

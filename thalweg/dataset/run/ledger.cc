@@ -145,8 +145,8 @@ std::optional<std::size_t> Ledger::take_slot(std::size_t table, std::uint64_t mo
     auto const self = base::this_process();
     auto const take = [&](std::size_t index) {
         auto& slot = slots_[index];
-        std::int32_t nobody = 0;
-        if (!slot.taker.compare_exchange_strong(nobody, self.pid)) return false;
+        std::int32_t free = 0;
+        if (!slot.taker.compare_exchange_strong(free, self.pid)) return false;
         for (auto used = head().slots_used.load();
              used <= index && !head().slots_used.compare_exchange_weak(used, static_cast<std::uint32_t>(index + 1));) {
         }

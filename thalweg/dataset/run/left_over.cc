@@ -74,7 +74,7 @@ std::uint64_t size_of(std::vector<std::string> const& names) {
 
 // The memory in each folder ("": /dev/shm). Each folder is read once, however many runs have left something in it:
 // every creation of a run looks at them all.
-class Names {
+class MemoryNames {
   public:
     std::vector<std::string> const& in(std::string const& folder) {
         auto const [place, is_new] = names_.try_emplace(folder);
@@ -86,7 +86,7 @@ class Names {
     std::map<std::string, std::vector<std::string>> names_;
 };
 
-std::vector<std::string> files_of(std::string const& ledger, LedgerHead const& head, Names& names) {
+std::vector<std::string> files_of(std::string const& ledger, LedgerHead const& head, MemoryNames& names) {
     std::set<std::string> files{ledger};
     auto const plain = ledger_name(head.run_id, head.node);
     for (std::string const folder : {"", static_cast<char const*>(head.memory_folder)}) {
@@ -99,7 +99,7 @@ std::vector<std::string> files_of(std::string const& ledger, LedgerHead const& h
 }
 
 // `file`: the memory, from then on: locked, unless another process holds it.
-MemoryOfRun look_at(std::string const& name, base::FileDescriptor& file, Names& names) {
+MemoryOfRun look_at(std::string const& name, base::FileDescriptor& file, MemoryNames& names) {
     MemoryOfRun memory;
     memory.ledger = name;
     memory.files = {name};
@@ -144,7 +144,7 @@ base::FileDescriptor hold_memory(std::string const& ledger) {
 
 std::vector<MemoryOfRun> list_memory(std::vector<std::string> const& folders) {
     std::set<std::string> ledgers;
-    Names names;
+    MemoryNames names;
     auto places = folders;
     places.emplace_back(""); // /dev/shm
     for (auto const& place : places) {
@@ -165,7 +165,7 @@ void remove_left_over(MemoryOfRun const& memory) {
     auto const path = base::SharedMemory::path_of(memory.ledger);
     auto file = open_memory(memory.ledger); // held until all is removed
     if (!file) return;                      // another process was faster
-    Names names;
+    MemoryNames names;
     auto const now = look_at(memory.ledger, file, names);
     if (now.state != MemoryState::left_over)
         base::fail_usage({fmt::format("the memory {} of {} is not cleared", path, now.data_path), now.why});

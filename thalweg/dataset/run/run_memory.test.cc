@@ -170,8 +170,8 @@ TEST_P(RunMemory, WhatIsFromBeforeARestartIsNotTrusted) {
     }));
 }
 
-// Whoever had published rows before the committer met him is in no journal.
-TEST_P(RunMemory, WhereItIsGoneRowsMayBeLostOfProducersThatNobodyKnows) {
+// A producer that published rows before the committer met it is in no journal.
+TEST_P(RunMemory, IfItIsGoneRowsMayBeLostOfUnknownProducers) {
     Directory const directory;
     auto const path = directory.file(GetParam());
     auto const child = ::fork();

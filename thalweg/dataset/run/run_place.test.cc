@@ -31,7 +31,7 @@ RowCounts rows_in(std::string const& path) {
     return expect_right(*storage::open_file_storage(path, storage::OpenMode::read_only));
 }
 
-// A run of which everybody died, with rows that are in memory alone. Returns its ledger.
+// A run of which all processes died, with rows that are in memory alone. Returns its ledger.
 std::string leave_unfinished(std::string const& path) {
     auto options = shared_options();
     options.commit.flush_interval_ns = 3600'000'000'000;
@@ -102,7 +102,7 @@ TEST(RunPlace, AJournalSaysWhichNodeOfHowManyWroteIt) {
     EXPECT_EQ(recover(path).report.tables[0].rows, kRowsInPlace);
 }
 
-// What makes sense of memory that is left over: the journal at its place is of its run, or nobody can tell.
+// Memory that is left over makes sense only with the journal of its own run: another one says nothing about it.
 TEST(RunPlace, AJournalOfAnotherRunProvesNothing) {
     Directory const directory;
     RunPlace const place(directory.file("run.h5"));
@@ -125,8 +125,8 @@ TEST(RunPlace, AMovedRunIsRecoveredWholly) {
     EXPECT_TRUE(base::SharedMemory::list(ledger).empty());
 }
 
-// Whoever attached wrote into a copy, or what somebody had put there, which nobody reads.
-TEST(RunPlace, NobodyAttachesToAnotherFileOfThatName) {
+// A process that attached would write into a copy, or into a file of another program: it would never be read.
+TEST(RunPlace, NoProcessAttachesToAnotherFileOfThatName) {
     Directory const directory;
     auto const path = directory.file("run.h5"), away = directory.file("away.h5");
     auto const writer = Writer::create(path, events(), shared_options());
@@ -351,7 +351,7 @@ TEST_P(BeginningOfARun, IsAllThatIsLeftOfItAndItIsResumed) {
 }
 
 // As where the run's file was removed, and its inode was given to the next one.
-TEST_P(BeginningOfARun, IsNotWrittenOverSomebodysFile) {
+TEST_P(BeginningOfARun, IsNotWrittenOverAFileOfAnotherProgram) {
     Directory const directory;
     auto const path = directory.file(GetParam());
     leave_without_barrier(path);
@@ -382,7 +382,7 @@ TEST_P(BeginningOfARun, IsNotWhatAFileWithPagesIsTakenFor) {
 INSTANTIATE_TEST_SUITE_P(All, BeginningOfARun, ::testing::Values("run.h5", "run.root"),
                          [](auto const& each) { return std::string(each.param).substr(4); });
 
-TEST(RunPlace, AStubBesideSomebodysFileTakesNothingWithIt) {
+TEST(RunPlace, AStubBesideAFileOfAnotherProgramTakesNothingWithIt) {
     Directory const directory;
     auto const path = directory.file("run.h5");
     Writer::create(path, events(), shared_options())->close(kTimeoutNs);

@@ -31,7 +31,7 @@
 
 namespace thalweg::dataset {
 
-// Counted by the producer, read by anybody.
+// The producer counts these, and any process may read them.
 enum class Count : std::uint32_t {
     appended_bytes, // raw
     stored_bytes,   // in pages, announced

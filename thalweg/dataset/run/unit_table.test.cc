@@ -1,4 +1,5 @@
-// The table of work units in memory that nothing vouches for: whoever recovers a run reads it after all others died.
+// The table of work units in memory that nothing vouches for: `recover` reads it after all processes of the run have
+// died.
 #include "thalweg/dataset/run/unit_table.h"
 
 #include <fmt/format.h>
@@ -72,7 +73,7 @@ TEST_F(DamagedUnitTable, HasKeysAndSummariesOfNoMoreBytesThanThereAre) {
 
 TEST_F(DamagedUnitTable, HasChainsThatEnd) {
     entry(ids[1]).next = ids[1];
-    entry(ids[1]).key = 77; // so that whoever looks for 1 goes on
+    entry(ids[1]).key = 77; // so that a look-up of 1 goes on
     auto const attached = UnitTable::attach(name, "");
     auto const one = message_of([&] { static_cast<void>(attached->find({std::int64_t{1}})); });
     auto const all = message_of([&] { static_cast<void>(attached->all_keys()); });

@@ -11,7 +11,7 @@
 namespace thalweg::format::hdf5 {
 namespace {
 
-struct OpenFile {
+struct DriverFile {
     H5FD_t library_part{}; // first: libhdf5 knows the file by a pointer to it
     AddressSpace* space = nullptr;
 };
@@ -20,7 +20,7 @@ struct DriverInfo {
     AddressSpace* space = nullptr;
 };
 
-AddressSpace& space_of(H5FD_t const* file) { return *reinterpret_cast<OpenFile const*>(file)->space; }
+AddressSpace& space_of(H5FD_t const* file) { return *reinterpret_cast<DriverFile const*>(file)->space; }
 
 // Runs `work`, which may throw, inside a callback of libhdf5, which must not.
 template <typename Result, typename Work> Result guarded(Result failed, Work const& work) noexcept {
@@ -35,13 +35,13 @@ template <typename Result, typename Work> Result guarded(Result failed, Work con
 H5FD_t* open(char const*, unsigned, hid_t access, haddr_t) {
     auto const* info = static_cast<DriverInfo const*>(H5Pget_driver_info(access));
     if (info == nullptr) return nullptr;
-    auto file = std::make_unique<OpenFile>();
+    auto file = std::make_unique<DriverFile>();
     file->space = info->space;
     return &file.release()->library_part;
 }
 
 herr_t close(H5FD_t* file) {
-    delete reinterpret_cast<OpenFile*>(file);
+    delete reinterpret_cast<DriverFile*>(file);
     return 0;
 }
 

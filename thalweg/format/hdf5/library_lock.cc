@@ -40,7 +40,7 @@ LibraryLock::LibraryLock() : lock_(library_mutex(), std::defer_lock) {
 
 LibraryLock::~LibraryLock() {
     H5Eset_auto2(H5E_DEFAULT, print_, print_data_);
-    if (base::stand_in != nullptr) base::stand_in->leave_library(); // nobody else runs before it is unlocked
+    if (base::stand_in != nullptr) base::stand_in->leave_library(); // no other thread runs before it is unlocked
 }
 
 void keep_failure(std::exception_ptr failure) {

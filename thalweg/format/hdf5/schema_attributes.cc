@@ -19,8 +19,8 @@ using model::Attributes, model::Field, model::Kind;
 constexpr std::size_t kMaxTypeDepth = 32;
 constexpr std::string_view kElements = "/flattened_data";
 constexpr std::string_view kLengths = "/cumulative_length";
-// Which datasets are the axes of which others, by references: HDF5's own bookkeeping of dimension scales. Who is whose
-// axis, names and values say; a file of NetCDF-4 without them misses nothing that a table could hold.
+// Which datasets are the axes of which others, by references: HDF5's own bookkeeping of dimension scales. Names and
+// values say which is the axis of which; a file of NetCDF-4 without them misses nothing that a table could hold.
 constexpr std::array<std::string_view, 2> kScaleReferences{"DIMENSION_LIST", "REFERENCE_LIST"};
 
 // Calls `use` with the path of every field that has an object of its own, and the field.

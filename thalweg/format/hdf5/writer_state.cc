@@ -14,20 +14,20 @@ constexpr std::uint64_t kFirstUserBlockBytes = 512; // it is as long as that, or
 constexpr std::uint8_t kFirstVersion = 2;           // that has the flags; older ones have another number at their place
 
 // Part of an HDF5 superblock, in versions 2 and 3.
-struct Head {
+struct SuperblockHead {
     std::array<unsigned char, 8> signature;
     std::uint8_t version;
     std::uint8_t offset_bytes;
     std::uint8_t length_bytes;
     std::uint8_t flags;
 };
-static_assert(sizeof(Head) == 12);
+static_assert(sizeof(SuperblockHead) == 12);
 
 constexpr std::uint8_t kOpenForWriting = 1;
 constexpr std::uint8_t kSwmr = 4;
 
 std::optional<std::uint64_t> superblock_within(std::uint64_t size, storage::Storage const& file) {
-    for (std::uint64_t at = 0; at + sizeof(Head) <= size; at = std::max(2 * at, kFirstUserBlockBytes)) {
+    for (std::uint64_t at = 0; at + sizeof(SuperblockHead) <= size; at = std::max(2 * at, kFirstUserBlockBytes)) {
         std::array<unsigned char, kSuperblockSignature.size()> signature;
         file.read(at, std::as_writable_bytes(std::span(signature)));
         if (signature == kSuperblockSignature) return at;
@@ -51,17 +51,17 @@ std::optional<std::uint64_t> superblock_offset(storage::Storage const& file) {
     }
 }
 
-WriterState writer_state(storage::Storage const& file) {
+OpenMark writer_state(storage::Storage const& file) {
     auto const offset = superblock_offset(file);
-    if (!offset) return WriterState::closed;
-    Head head;
+    if (!offset) return OpenMark::closed;
+    SuperblockHead head;
     file.read(*offset, std::as_writable_bytes(std::span(&head, 1)));
-    if (head.version < kFirstVersion || (head.flags & kOpenForWriting) == 0) return WriterState::closed;
-    return (head.flags & kSwmr) != 0 ? WriterState::swmr : WriterState::writing;
+    if (head.version < kFirstVersion || (head.flags & kOpenForWriting) == 0) return OpenMark::closed;
+    return (head.flags & kSwmr) != 0 ? OpenMark::swmr : OpenMark::writing;
 }
 
-void check_not_written(storage::Storage const& file, WriterState writer) {
-    if (writer != WriterState::writing) return;
+void check_not_written(storage::Storage const& file, OpenMark writer) {
+    if (writer != OpenMark::writing) return;
     base::fail_data({file.path() + " is still being written",
                      "another program has it open for writing, or was killed before it could close it: what the file "
                      "holds may be of different moments",
@@ -69,8 +69,8 @@ void check_not_written(storage::Storage const& file, WriterState writer) {
                      "written is missing"});
 }
 
-std::string note_of(WriterState writer) {
-    if (writer == WriterState::closed) return "";
+std::string note_of(OpenMark writer) {
+    if (writer == OpenMark::closed) return "";
     return "another program has the file open for writing (SWMR), or was killed before it could close it, which "
            "`h5clear -s` then does: rows that it adds are seen by opening the file again";
 }

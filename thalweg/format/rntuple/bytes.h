@@ -21,10 +21,10 @@ template <> struct BitsOfSize<1> { using Type = std::uint8_t; };
 template <> struct BitsOfSize<2> { using Type = std::uint16_t; };
 template <> struct BitsOfSize<4> { using Type = std::uint32_t; };
 template <> struct BitsOfSize<8> { using Type = std::uint64_t; };
-template <class Number> using Bits = typename BitsOfSize<sizeof(Number)>::Type;
+template <class Number> using BitsOf = typename BitsOfSize<sizeof(Number)>::Type;
 
 template <std::endian kOrder, class Number> void put_number(std::byte* to, Number number) {
-    auto const bits = std::bit_cast<Bits<Number>>(number);
+    auto const bits = std::bit_cast<BitsOf<Number>>(number);
     for (std::size_t i = 0; i < sizeof bits; ++i) {
         auto const byte = kOrder == std::endian::little ? i : sizeof bits - 1 - i;
         to[i] = static_cast<std::byte>(bits >> (8 * byte));
@@ -32,10 +32,10 @@ template <std::endian kOrder, class Number> void put_number(std::byte* to, Numbe
 }
 
 template <std::endian kOrder, class Number> Number take_number(std::byte const* from) {
-    Bits<Number> bits = 0;
+    BitsOf<Number> bits = 0;
     for (std::size_t i = 0; i < sizeof bits; ++i) {
         auto const byte = kOrder == std::endian::little ? i : sizeof bits - 1 - i;
-        bits = static_cast<Bits<Number>>(bits | Bits<Number>{std::to_integer<std::uint8_t>(from[i])} << (8 * byte));
+        bits = static_cast<BitsOf<Number>>(bits | BitsOf<Number>{std::to_integer<std::uint8_t>(from[i])} << (8 * byte));
     }
     return std::bit_cast<Number>(bits);
 }

@@ -8,9 +8,9 @@
 namespace thalweg::format::rntuple {
 namespace {
 
-class Describer {
+class FieldDescriber {
   public:
-    explicit Describer(model::TableLayout const& layout) : layout_(layout) {}
+    explicit FieldDescriber(model::TableLayout const& layout) : layout_(layout) {}
 
     // Top-level fields come first: JSROOT takes the first field of a name, wherever in the nesting it is.
     SchemaDescription describe(model::Table const& table) {
@@ -98,7 +98,7 @@ class Describer {
 } // namespace
 
 SchemaDescription describe(model::Table const& table, model::TableLayout const& layout) {
-    return Describer(layout).describe(table);
+    return FieldDescriber(layout).describe(table);
 }
 
 } // namespace thalweg::format::rntuple

@@ -60,7 +60,7 @@ NamedField named(model::Field const& field, std::string_view given, std::string 
 
 std::string list_name(NamedField const& list) {
     auto const* const collection = collection_of(list.given);
-    if (!collection && !list.given.empty()) return list.given; // a map, or a class of somebody's own
+    if (!collection && !list.given.empty()) return list.given; // a map, or a class of the user
     return fmt::format("{}<{}>", collection ? collection->written : "std::vector", type_name_of(list.element(), 0));
 }
 

@@ -29,8 +29,8 @@ std::vector<PageList> pieces_of(PageList list) {
 }
 
 // The seal is of what surrounds the text that it stands in: any seal gives the same surroundings.
-Ending sealed_ending(Skeleton const& skeleton, std::uint64_t offset, std::uint64_t seconds,
-                     FileEnding::MakeText const& make_text) {
+EndingBytes sealed_ending(Skeleton const& skeleton, std::uint64_t offset, std::uint64_t seconds,
+                          FileEnding::MakeText const& make_text) {
     auto const unsealed = make_text(FileSeal{skeleton.bytes.size(), 0, 0});
     auto const seal = make_seal(skeleton, make_ending(skeleton.bytes, unsealed, offset, seconds), unsealed);
     return make_ending(skeleton.bytes, make_text(seal), offset, seconds);

@@ -8,7 +8,7 @@
 namespace thalweg::format::rntuple {
 namespace {
 
-// No page shrinks more than this, and elements of a bit grow eightfold: a damaged count must not make anybody ask for
+// No page shrinks more than this, and elements of a bit grow eightfold: a damaged count must not make a reader ask for
 // all the memory there is.
 constexpr std::uint64_t kMostShrinking = 1 << 18;
 

@@ -18,7 +18,7 @@ namespace thalweg::format::rntuple {
 // An input. Its file is open only while it is read: there may be more inputs than files that a process may have open.
 struct MergeInput {
     std::string path;
-    storage::FileState state;
+    storage::FileStamp state;
     NTupleFile content;
 
     // Throws base::DataError if it is another file by now, or has changed.

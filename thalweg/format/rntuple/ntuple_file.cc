@@ -47,7 +47,7 @@ class NTupleReader {
   public:
     NTupleReader(storage::Storage const& file, std::string const& path) : file_(file), path_(path) {}
 
-    StoredNTuple read(Key const& key, std::span<std::byte const> anchor_bytes) {
+    StoredNTuple read(FileKey const& key, std::span<std::byte const> anchor_bytes) {
         auto const anchor = parse_anchor(anchor_bytes, what("anchor", key.offset + key.key_bytes));
         EnvelopeLink const header_link{anchor.header_bytes, {anchor.header_offset, anchor.header_stored_bytes}};
         EnvelopeLink const footer_link{anchor.footer_bytes, {anchor.footer_offset, anchor.footer_stored_bytes}};

@@ -36,8 +36,9 @@ std::optional<ColumnSource> PhysicalColumns::store(std::size_t physical, Wanted 
     }
     auto codec = codec_of(column, *facts, wanted.tag);
     if (facts->content == wanted.content && !codec.empty()) {
-        return ColumnSource{{{{physical, std::move(codec), column.first_element}}, facts->content == Content::sums},
-                            facts->scalar};
+        return ColumnSource{
+            {{{physical, std::move(codec), column.first_element}}, facts->content == ColumnContent::sums},
+            facts->scalar};
     }
     why = fmt::format("a column of type {:#04x} with {} bits does not fit it", static_cast<unsigned>(column.type),
                       column.bits);
@@ -72,23 +73,23 @@ std::optional<ColumnSource> PhysicalColumns::find(std::uint32_t field, Wanted wa
 }
 
 std::optional<ColumnSource> PhysicalColumns::numbers(std::uint32_t field, std::string& why) const {
-    return find(field, {Content::numbers}, why);
+    return find(field, {ColumnContent::numbers}, why);
 }
 
 std::optional<ColumnSource> PhysicalColumns::sums(std::uint32_t field, std::string& why) const {
-    return find(field, {Content::sums}, why);
+    return find(field, {ColumnContent::sums}, why);
 }
 
 std::optional<ColumnSource> PhysicalColumns::alternative(std::uint32_t field, std::uint32_t tag,
                                                          std::string& why) const {
-    return find(field, {.content = Content::alternatives, .tag = tag}, why);
+    return find(field, {.content = ColumnContent::alternatives, .tag = tag}, why);
 }
 
 std::optional<std::vector<ColumnSource>> PhysicalColumns::text(std::uint32_t field, std::string& why) const {
     auto const columns = of(field);
     if (columns.size() < 2 || schema_.columns[columns[1]].type != ColumnType::character) return std::nullopt;
-    auto sums = find(field, {Content::sums, 0, 2}, why);
-    auto characters = find(field, {Content::numbers, 1, 2}, why);
+    auto sums = find(field, {ColumnContent::sums, 0, 2}, why);
+    auto characters = find(field, {ColumnContent::numbers, 1, 2}, why);
     if (!sums || !characters) return std::nullopt;
     std::vector<ColumnSource> both;
     both.push_back(std::move(*sums));

@@ -34,7 +34,7 @@ class PhysicalColumns {
   private:
     // Column `position` of the `count` that every representation of the field has.
     struct Wanted {
-        Content content;
+        ColumnContent content;
         std::size_t position = 0;
         std::size_t count = 1;
         std::uint32_t tag = 0;

@@ -26,7 +26,7 @@ struct Branch {
 };
 
 // The place of a field in the nesting.
-struct Place {
+struct FieldPlace {
     std::string path;
     std::size_t depth = 0;
     std::uint64_t values = 1; // in one item of the list or table that it is in
@@ -63,12 +63,12 @@ class TableReader {
     using MaybeBranch = std::optional<Branch>;
 
     // Lists why the field is left out, and returns nothing.
-    std::nullopt_t leave_out(Place const& place, std::string const& why) {
+    std::nullopt_t leave_out(FieldPlace const& place, std::string const& why) {
         left_out_.push_back({fmt::format("{}/{}", name_, place.path), why});
         return std::nullopt;
     }
 
-    MaybeBranch read_field(std::uint32_t id, Place const& place) {
+    MaybeBranch read_field(std::uint32_t id, FieldPlace const& place) {
         auto const& description = schema_.fields[id];
         if (place.depth > kMaxDepth) return leave_out(place, "it is nested too deeply");
         auto branch = read_role(id, place);
@@ -78,7 +78,7 @@ class TableReader {
         return branch;
     }
 
-    MaybeBranch read_role(std::uint32_t id, Place const& place) {
+    MaybeBranch read_role(std::uint32_t id, FieldPlace const& place) {
         switch (schema_.fields[id].role) {
         case FieldRole::leaf:
             return schema_.fields[id].array_size ? read_array(id, place) : read_leaf(id, place);
@@ -95,7 +95,7 @@ class TableReader {
     }
 
     // std::array, and std::bitset, which has no field inside.
-    MaybeBranch read_array(std::uint32_t id, Place place) {
+    MaybeBranch read_array(std::uint32_t id, FieldPlace place) {
         auto const size = *schema_.fields[id].array_size;
         if (size == 0) return leave_out(place, "its arrays are empty");
         if (size > kMaxValues / place.values) return leave_out(place, "one item is too large");
@@ -107,14 +107,14 @@ class TableReader {
         return branch;
     }
 
-    MaybeBranch read_only_child(std::uint32_t id, Place place) {
+    MaybeBranch read_only_child(std::uint32_t id, FieldPlace place) {
         if (children_[id].size() != 1) return leave_out(place, "it should have one field inside");
         ++place.depth;
         return read_field(children_[id][0], place);
     }
 
     // Numbers and strings; enums and atomics, which have their number inside.
-    MaybeBranch read_leaf(std::uint32_t id, Place const& place) {
+    MaybeBranch read_leaf(std::uint32_t id, FieldPlace const& place) {
         auto const& description = schema_.fields[id];
         if (physical_.of(id).empty() && children_[id].size() == 1) {
             auto branch = read_only_child(id, place);
@@ -139,7 +139,7 @@ class TableReader {
         return Branch{std::move(field), {std::move(*numbers)}};
     }
 
-    MaybeBranch read_collection(std::uint32_t id, Place const& place) {
+    MaybeBranch read_collection(std::uint32_t id, FieldPlace const& place) {
         std::string why;
         auto sums = physical_.sums(id, why);
         if (!sums) return leave_out(place, why);
@@ -153,19 +153,19 @@ class TableReader {
     }
 
     // Untyped collections may have several fields: those of a struct that has none of its own.
-    MaybeBranch read_element(std::uint32_t id, Place const& place) {
+    MaybeBranch read_element(std::uint32_t id, FieldPlace const& place) {
         auto const& children = children_[id];
         return children.size() == 1 ? read_field(children[0], place) : read_nonempty(children, place);
     }
 
-    MaybeBranch read_record(std::uint32_t id, Place const& place) {
+    MaybeBranch read_record(std::uint32_t id, FieldPlace const& place) {
         auto record = read_nonempty(children_[id], place);
         if (record) record->field.type_name = schema_.fields[id].type_name;
         return record;
     }
 
     // The model has no struct without members. Where it is listed why they are missing, no more is said.
-    MaybeBranch read_nonempty(std::vector<std::uint32_t> const& ids, Place const& place) {
+    MaybeBranch read_nonempty(std::vector<std::uint32_t> const& ids, FieldPlace const& place) {
         auto const before = left_out_.size();
         auto record = read_members(ids, place);
         if (!record.field.members.empty()) return record;
@@ -174,12 +174,12 @@ class TableReader {
     }
 
     // What cannot be read is left out; its siblings stay.
-    Branch read_members(std::vector<std::uint32_t> const& ids, Place const& place) {
+    Branch read_members(std::vector<std::uint32_t> const& ids, FieldPlace const& place) {
         Branch record{{.kind = Kind::record}, {}};
         std::set<std::string_view> names;
         for (auto const id : ids) {
             auto const& name = schema_.fields[id].name;
-            Place const inner{place.path + (place.path.empty() ? "" : ".") + name, place.depth + 1, place.values};
+            FieldPlace const inner{place.path + (place.path.empty() ? "" : ".") + name, place.depth + 1, place.values};
             if (!names.insert(name).second || !is_name(name)) {
                 leave_out(inner, "its name cannot be kept");
                 continue;
@@ -198,7 +198,7 @@ class TableReader {
                name.find_first_of("/*{},") == name.npos;
     }
 
-    MaybeBranch read_variant(std::uint32_t id, Place const& place) {
+    MaybeBranch read_variant(std::uint32_t id, FieldPlace const& place) {
         Branch variant{{.kind = Kind::record, .type_name = schema_.fields[id].type_name}, {}};
         std::uint32_t tag = 0;
         for (auto const child : children_[id]) {

@@ -124,7 +124,7 @@ TEST(Schema, GivenTypeNamesAreKeptAndReachInwards) {
               (std::vector<std::string>{"a: _1_t::a", "b: _1_t::a::b", "x: float"}));
 }
 
-// Names of types aside, which are given where nobody gave any.
+// Without names of types: they are given to fields that had none.
 Field without_types(Field field) {
     field.type_name.clear();
     for (auto& member : field.members) member = without_types(member);

@@ -12,13 +12,13 @@
 namespace thalweg::format::rntuple {
 
 // The meaning of the elements of a column in the model.
-enum class Content : std::uint8_t { numbers, sums, alternatives };
+enum class ColumnContent : std::uint8_t { numbers, sums, alternatives };
 
 struct ColumnFacts {
     ColumnType type;
     std::string_view encoding; // empty: it takes numbers of the column, too
     std::uint16_t bits;        // of an element on the disk; 0: the column tells
-    Content content = Content::numbers;
+    ColumnContent content = ColumnContent::numbers;
     model::Scalar scalar = model::Scalar::uint64; // that an element decodes to
 };
 

@@ -48,7 +48,7 @@ std::uint64_t ending_checksum(std::span<std::byte const> first_sector, std::span
 
 } // namespace
 
-FileSeal make_seal(Skeleton const& skeleton, Ending const& ending, NamedText const& text) {
+FileSeal make_seal(Skeleton const& skeleton, EndingBytes const& ending, NamedText const& text) {
     BigTaker from(ending.appended, "the ending");
     return {skeleton.bytes.size(), skeleton_checksum(skeleton.bytes),
             ending_checksum(ending.first_sector, ending.appended, take_key(from).record_bytes, text.text.size())};

@@ -15,7 +15,7 @@ struct FileSeal {
     std::uint64_t ending = 0;         // of the first sector and what was appended, with zeros for the text's characters
 };
 
-FileSeal make_seal(Skeleton const& skeleton, Ending const& ending, NamedText const& text);
+FileSeal make_seal(Skeleton const& skeleton, EndingBytes const& ending, NamedText const& text);
 
 // Throws base::DataError where the container is not what was sealed.
 void check_seal(storage::Storage const& file, FileSeal const& seal);

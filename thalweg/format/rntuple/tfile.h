@@ -49,13 +49,13 @@ Skeleton make_skeleton(std::string const& file_name, std::vector<TableSkeleton> 
 
 // What makes a finished file: the bytes to be appended at `offset` (the end of everything else, a multiple of
 // base::kBlockBytes) and the first sector that refers to them. `text` replaces the one of the skeleton.
-struct Ending {
+struct EndingBytes {
     std::vector<std::byte> appended;     // keys of the new text, the root directory's key list and the free list
     std::vector<std::byte> first_sector; // to be written at offset 0, after `appended` is durable
     std::uint64_t file_bytes = 0;        // fEND
 };
-Ending make_ending(std::span<std::byte const> skeleton, NamedText const& text, std::uint64_t offset,
-                   std::uint64_t seconds);
+EndingBytes make_ending(std::span<std::byte const> skeleton, NamedText const& text, std::uint64_t offset,
+                        std::uint64_t seconds);
 
 // Whether the first sector of a finished file names a place (its end, free list or key list) that the skeleton names,
 // too: all of them change when it is finished, and when another program adds to the file.
@@ -68,7 +68,7 @@ void write_blob_head(std::span<std::byte> blob, std::uint64_t offset, std::uint6
 
 // -- reading ----------------------------------------------------------------------------------------------------------
 
-struct Key {
+struct FileKey {
     std::string path; // directories and name: "ch0/raw"
     std::string class_name;
     std::string title;
@@ -82,15 +82,15 @@ struct Key {
 // All keys of all directories, of each name only the highest cycle. Throws base::DataError with offset and reason where
 // the file is no ROOT file, or damaged: every count, size and offset is checked against the file's size, and loops of
 // directories are found.
-std::vector<Key> read_keys(storage::Storage const& file);
+std::vector<FileKey> read_keys(storage::Storage const& file);
 
 // Reads the list of free space, which ROOT uses when it changes a file. Throws base::DataError if it is damaged.
 void check_free_list(storage::Storage const& file);
 
 // The payload of a key, decompressed where it is compressed.
-std::vector<std::byte> read_object(storage::Storage const& file, Key const& key);
+std::vector<std::byte> read_object(storage::Storage const& file, FileKey const& key);
 
 // Returns the text of a TObjString. Throws base::DataError for anything else.
-std::string read_text(storage::Storage const& file, Key const& key);
+std::string read_text(storage::Storage const& file, FileKey const& key);
 
 } // namespace thalweg::format::rntuple

@@ -70,7 +70,7 @@ FileHead head_of(Bytes const& bytes) {
 
 TEST(Tfile, RecordsHaveTheirSizes) {
     EXPECT_EQ(bytes_of(FileHead{}).size(), kBegin);
-    EXPECT_EQ(bytes_of(Directory{}).size(), kDirectoryBytes);
+    EXPECT_EQ(bytes_of(DirectoryRecord{}).size(), kDirectoryBytes);
     KeyHead const blob{.class_name = "RBlob", .name = "", .title = ""};
     EXPECT_EQ(bytes_of(blob).size(), kBlobHeadBytes);
     EXPECT_EQ(size_of(blob), kBlobHeadBytes);

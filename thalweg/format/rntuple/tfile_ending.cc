@@ -29,8 +29,8 @@ bool has_place_of(std::span<std::byte const> first_sector, std::span<std::byte c
     return std::ranges::mismatch(found, begun, std::ranges::not_equal_to()).in1 != found.end();
 }
 
-Ending make_ending(std::span<std::byte const> skeleton, NamedText const& text, std::uint64_t offset,
-                   std::uint64_t seconds) {
+EndingBytes make_ending(std::span<std::byte const> skeleton, NamedText const& text, std::uint64_t offset,
+                        std::uint64_t seconds) {
     auto from = taker_at(skeleton, 0);
     auto head = take_file_head(from);
     from = taker_at(skeleton, head.begin);
@@ -48,7 +48,7 @@ Ending make_ending(std::span<std::byte const> skeleton, NamedText const& text, s
     auto const old = std::ranges::find(keys, text.name, &KeyHead::name);
     if (old == keys.end()) from.fail("it has no '" + text.name + "'");
     KeyWriter writer(offset, seconds);
-    ++old->cycle; // the old one stays in the file, and one who looks at all keys must know which is the newer
+    ++old->cycle; // the old one stays in the file, and a reader of all keys must know which is the newer
     *old = writer.append(*old, text_object(text.text));
     auto const list = writer.append_key_list(root, keys);
     record.modified = writer.date();
@@ -59,7 +59,7 @@ Ending make_ending(std::span<std::byte const> skeleton, NamedText const& text, s
     head.free_offset = free.offset;
     head.free_bytes = free.record_bytes;
 
-    Ending ending{.appended = writer.bytes().release(), .first_sector = {}, .file_bytes = head.end};
+    EndingBytes ending{.appended = writer.bytes().release(), .first_sector = {}, .file_bytes = head.end};
     BigPutter sector;
     put(sector, head);
     sector.put_bytes(skeleton.subspan(sector.size(), record_offset - sector.size()));

@@ -53,7 +53,7 @@ class KeyReader {
   public:
     explicit KeyReader(storage::Storage const& file) : file_(file) {}
 
-    std::vector<Key> read() {
+    std::vector<FileKey> read() {
         FilePiece const piece(file_, 0, up_to(file_, 0, kLongestFileHead));
         auto from = piece.taker();
         auto const head = take_file_head(from);
@@ -83,14 +83,14 @@ class KeyReader {
             where.fail("the key '" + head.name + "' does not fit into the file: " + std::to_string(head.record_bytes) +
                        " bytes at " + std::to_string(head.offset));
         }
-        Key const key{.path = path + head.name,
-                      .class_name = head.class_name,
-                      .title = head.title,
-                      .cycle = head.cycle,
-                      .offset = head.offset,
-                      .key_bytes = head.key_bytes,
-                      .stored_bytes = head.record_bytes - head.key_bytes,
-                      .object_bytes = head.object_bytes};
+        FileKey const key{.path = path + head.name,
+                          .class_name = head.class_name,
+                          .title = head.title,
+                          .cycle = head.cycle,
+                          .offset = head.offset,
+                          .key_bytes = head.key_bytes,
+                          .stored_bytes = head.record_bytes - head.key_bytes,
+                          .object_bytes = head.object_bytes};
         auto const [known, is_new] = index_.try_emplace(key.path, keys_.size());
         if (is_new)
             keys_.push_back(key);
@@ -102,7 +102,7 @@ class KeyReader {
     }
 
     storage::Storage const& file_;
-    std::vector<Key> keys_;
+    std::vector<FileKey> keys_;
     std::map<std::string, std::size_t> index_; // by path
     std::uint64_t list_bytes_ = 0;
 };
@@ -135,7 +135,7 @@ std::vector<std::byte> decompress(BigTaker from, std::uint64_t object_bytes) {
 
 } // namespace
 
-std::vector<Key> read_keys(storage::Storage const& file) { return KeyReader(file).read(); }
+std::vector<FileKey> read_keys(storage::Storage const& file) { return KeyReader(file).read(); }
 
 void check_free_list(storage::Storage const& file) {
     FilePiece const piece(file, 0, up_to(file, 0, kLongestFileHead));
@@ -149,7 +149,7 @@ void check_free_list(storage::Storage const& file) {
     if (!sound) list.taker().fail("the list of free space is damaged");
 }
 
-std::vector<std::byte> read_object(storage::Storage const& file, Key const& key) {
+std::vector<std::byte> read_object(storage::Storage const& file, FileKey const& key) {
     FilePiece const piece(file, key.offset + key.key_bytes, key.stored_bytes);
     auto from = piece.taker();
     if (key.object_bytes > key.stored_bytes) return decompress(from, key.object_bytes);
@@ -157,7 +157,7 @@ std::vector<std::byte> read_object(storage::Storage const& file, Key const& key)
     return {payload.begin(), payload.end()};
 }
 
-std::string read_text(storage::Storage const& file, Key const& key) {
+std::string read_text(storage::Storage const& file, FileKey const& key) {
     if (key.class_name != "TObjString") {
         base::fail_data({file.path() + ": '" + key.path + "'", "it is a " + key.class_name + ", not a TObjString"});
     }

@@ -24,7 +24,7 @@ std::unique_ptr<storage::Storage> file_of(std::span<std::byte const> bytes) {
     return file;
 }
 
-std::vector<std::string> paths_of(std::vector<Key> const& keys) {
+std::vector<std::string> paths_of(std::vector<FileKey> const& keys) {
     std::vector<std::string> paths;
     for (auto const& key : keys) paths.push_back(key.path + " " + key.class_name);
     return paths;
@@ -36,8 +36,8 @@ Skeleton nested(std::string const& text = "{}") {
                          {"thalweg", text}, "seed", 1'790'000'000);
 }
 
-Key const& key_of(std::vector<Key> const& keys, std::string const& path) {
-    return *std::ranges::find(keys, path, &Key::path);
+FileKey const& key_of(std::vector<FileKey> const& keys, std::string const& path) {
+    return *std::ranges::find(keys, path, &FileKey::path);
 }
 
 TEST(TfileReading, FindsWhatWasWritten) {
@@ -88,7 +88,7 @@ TEST(TfileReading, OnlyTheHighestCycleOfAName) {
     KeyWriter writer(0, 0);
     put(writer.bytes(), FileHead{.name_bytes = 60});
     BigPutter payload;
-    payload.put_zeros(9 + 1 + kDirectoryBytes); // name and title again, which nobody reads
+    payload.put_zeros(9 + 1 + kDirectoryBytes); // name and title again, which no reader looks at
     auto const root = writer.append({.class_name = "TFile", .name = "12345678", .title = ""}, payload.bytes());
     std::vector<KeyHead> keys;
     for (auto const cycle : std::array<std::uint16_t, 3>{1, 3, 2}) {
@@ -98,7 +98,7 @@ TEST(TfileReading, OnlyTheHighestCycleOfAName) {
     auto const list = writer.append_key_list(root, keys);
     auto bytes = writer.bytes().release();
     BigPutter record;
-    put(record, Directory{.keys_bytes = list.record_bytes, .offset = kBegin, .keys_offset = list.offset});
+    put(record, DirectoryRecord{.keys_bytes = list.record_bytes, .offset = kBegin, .keys_offset = list.offset});
     std::ranges::copy(record.bytes(), bytes.begin() + kBegin + 60);
     auto const file = file_of(bytes);
     auto const found = read_keys(*file);
@@ -204,11 +204,11 @@ TEST(TfileReading, CompressedObjects) {
         stored.insert(stored.end(), blocks.begin(), blocks.end());
         raw = raw.subspan(part.size());
     }
-    Key const key{.path = "text",
-                  .class_name = "TObjString",
-                  .title = "",
-                  .stored_bytes = stored.size(),
-                  .object_bytes = object.size()};
+    FileKey const key{.path = "text",
+                      .class_name = "TObjString",
+                      .title = "",
+                      .stored_bytes = stored.size(),
+                      .object_bytes = object.size()};
     EXPECT_EQ(read_text(*file_of(stored), key), text);
 
     std::mt19937 random(13);

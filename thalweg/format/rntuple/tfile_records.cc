@@ -144,7 +144,7 @@ std::vector<KeyHead> take_key_list(BigTaker& from) {
     return keys;
 }
 
-void put(BigPutter& to, Directory const& directory) {
+void put(BigPutter& to, DirectoryRecord const& directory) {
     to.put<std::uint16_t>(kWide + kDirectoryVersion);
     to.put<std::uint32_t>(directory.created);
     to.put<std::uint32_t>(directory.modified);
@@ -156,8 +156,8 @@ void put(BigPutter& to, Directory const& directory) {
     put_uuid(to, directory.uuid);
 }
 
-Directory take_directory(BigTaker& from) {
-    Directory directory;
+DirectoryRecord take_directory(BigTaker& from) {
+    DirectoryRecord directory;
     auto const version = from.take<std::uint16_t>();
     bool const wide = version > kWide;
     directory.created = from.take<std::uint32_t>();

@@ -63,7 +63,7 @@ void put(BigPutter& to, KeyHead const& key);
 KeyHead take_key(BigTaker& from);
 std::vector<KeyHead> take_key_list(BigTaker& from); // from behind the list's own key
 
-struct Directory {
+struct DirectoryRecord {
     std::uint32_t created = 0;
     std::uint32_t modified = 0;
     std::uint32_t keys_bytes = 0;
@@ -73,8 +73,8 @@ struct Directory {
     std::uint64_t keys_offset = 0;
     Uuid uuid = {};
 };
-void put(BigPutter& to, Directory const& directory); // kDirectoryBytes
-Directory take_directory(BigTaker& from);
+void put(BigPutter& to, DirectoryRecord const& directory); // kDirectoryBytes
+DirectoryRecord take_directory(BigTaker& from);
 
 // Keys and their payloads, one behind the other from `origin` in the file on.
 class KeyWriter {

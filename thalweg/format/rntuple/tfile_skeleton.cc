@@ -157,7 +157,7 @@ class SkeletonWriter {
     struct Folder {
         std::string path;
         KeyHead key;
-        Directory record;
+        DirectoryRecord record;
         std::vector<KeyHead> keys;
     };
 
@@ -181,12 +181,12 @@ class SkeletonWriter {
             put_string(payload, key.name);
             put_string(payload, key.title);
         }
-        Directory const record{.created = keys_.date(),
-                               .modified = keys_.date(),
-                               .name_bytes = static_cast<std::uint32_t>(size_of(key) + payload.size()),
-                               .offset = keys_.end(),
-                               .parent = key.directory,
-                               .uuid = make_uuid(seed_, path)};
+        DirectoryRecord const record{.created = keys_.date(),
+                                     .modified = keys_.date(),
+                                     .name_bytes = static_cast<std::uint32_t>(size_of(key) + payload.size()),
+                                     .offset = keys_.end(),
+                                     .parent = key.directory,
+                                     .uuid = make_uuid(seed_, path)};
         payload.put_zeros(kDirectoryBytes); // written in finish()
         folders_.push_back({.path = path, .key = keys_.append(key, payload.bytes()), .record = record, .keys = {}});
     }

@@ -17,7 +17,7 @@ struct MemberType {
 constexpr MemberType kUint16{12, 2, "unsigned short"};
 constexpr MemberType kUint64{14, 8, "unsigned long"};
 
-struct Member {
+struct StreamerMember {
     std::string_view name;
     MemberType type;
 };
@@ -26,10 +26,12 @@ struct Member {
 constexpr std::uint32_t kAnchorVersion = 2;
 constexpr std::uint32_t kAnchorChecksum = 0x28e6'32ec;
 constexpr std::array kAnchorMembers{
-    Member{"fVersionEpoch", kUint16}, Member{"fVersionMajor", kUint16}, Member{"fVersionMinor", kUint16},
-    Member{"fVersionPatch", kUint16}, Member{"fSeekHeader", kUint64},   Member{"fNBytesHeader", kUint64},
-    Member{"fLenHeader", kUint64},    Member{"fSeekFooter", kUint64},   Member{"fNBytesFooter", kUint64},
-    Member{"fLenFooter", kUint64},    Member{"fMaxKeySize", kUint64},
+    StreamerMember{"fVersionEpoch", kUint16}, StreamerMember{"fVersionMajor", kUint16},
+    StreamerMember{"fVersionMinor", kUint16}, StreamerMember{"fVersionPatch", kUint16},
+    StreamerMember{"fSeekHeader", kUint64},   StreamerMember{"fNBytesHeader", kUint64},
+    StreamerMember{"fLenHeader", kUint64},    StreamerMember{"fSeekFooter", kUint64},
+    StreamerMember{"fNBytesFooter", kUint64}, StreamerMember{"fLenFooter", kUint64},
+    StreamerMember{"fMaxKeySize", kUint64},
 };
 
 class StreamerWriter {
@@ -117,7 +119,7 @@ class StreamerWriter {
             }
         });
     }
-    void put_member(Member const& member) {
+    void put_member(StreamerMember const& member) {
         counted(2, [&] {     // TStreamerBasicType, which adds nothing to
             counted(4, [&] { // TStreamerElement
                 put_named(member.name);

@@ -74,7 +74,7 @@ TEST(EventRing, Invariant7EveryFragmentIsInOnePlaceOfTheBooks) {
     ring.publish(300, kFirst + 300);
     ring.release(kFirst + 260);
     books = ring.books();
-    EXPECT_EQ(books.skipped, 9u + 45u) << "closed after it was cleared: nobody has it";
+    EXPECT_EQ(books.skipped, 9u + 45u) << "closed after it was cleared: no client has it";
     EXPECT_EQ(books.cleared, 72u + 90u + 9u);
     EXPECT_EQ(books.kept, 36u);
 }

@@ -22,8 +22,8 @@ struct HandlerActivity {
         }
     }
     void began(std::uint64_t now_ns) {
-        std::uint64_t nobody = 0;
-        first_data_ns.compare_exchange_strong(nobody, now_ns);
+        std::uint64_t unset = 0;
+        first_data_ns.compare_exchange_strong(unset, now_ns);
     }
 };
 

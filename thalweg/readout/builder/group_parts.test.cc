@@ -18,11 +18,11 @@ TEST(EventNumbers, ThirtyTwoBitsBecomeTheNearestEventToTheReference) {
     EXPECT_EQ(numbers.event_of(5, kEpoch1 + 0xFFFF'FFFFu), 2 * kEpoch1 + 5) << "they have wrapped";
     EXPECT_EQ(numbers.event_of(0xFFFF'FFFFu, 2 * kEpoch1), 2 * kEpoch1 - 1) << "a little late";
     EXPECT_EQ(numbers.first_event(7, 0), kEpoch1 + 7);
-    EXPECT_EQ(numbers.first_event(7, 4 * kEpoch1), 4 * kEpoch1 + 7) << "somebody has seen another epoch";
+    EXPECT_EQ(numbers.first_event(7, 4 * kEpoch1), 4 * kEpoch1 + 7) << "another stream has seen another epoch";
     EXPECT_EQ(numbers.epoch_behind(3 * kEpoch1 + 1), 4 * kEpoch1);
 }
 
-TEST(EventNumbers, AnEpochThatWasToldCountsUntilSomebodyIsPastIt) {
+TEST(EventNumbers, AnEpochThatWasToldCountsUntilAStreamIsPastIt) {
     EventNumbers numbers(100);
     numbers.begin_epoch(2 * kEpoch1);
     EXPECT_EQ(numbers.first_event(1000, kEpoch1 / 100 + 3), (2 * kEpoch1 + 1000) / 100);
@@ -80,8 +80,8 @@ TEST(JumpCandidate, IsRejectedWhenTheOthersGoOn) {
     EXPECT_EQ(jump.judge(0b111, 564, 1000, index, false), Verdict::open);
     EXPECT_EQ(jump.judge(0b111, 565, 1, index, false), Verdict::rejected) << "W events further";
     EXPECT_EQ(jump.judge(0b111, 501, 1001, index, false), Verdict::rejected) << "T went by";
-    EXPECT_EQ(jump.judge(0b111, 500, 1001, index, false), Verdict::open) << "but nobody went on";
-    EXPECT_EQ(jump.judge(0b111, 500, 1, index, true), Verdict::rejected) << "nobody will say more";
+    EXPECT_EQ(jump.judge(0b111, 500, 1001, index, false), Verdict::open) << "but no stream went on";
+    EXPECT_EQ(jump.judge(0b111, 500, 1, index, true), Verdict::rejected) << "no stream will say more";
     EXPECT_EQ(jump.judge(0b001, 500, 1, index, true), Verdict::accepted) << "nor does it need to";
 }
 
@@ -151,7 +151,7 @@ TEST_F(Parts, AStreamIsDeadWhenItIsSilentWhileOthersGoOn) {
     context.now_ns += context.options.index.dead_after_ns + 1;
     streams.note_packets(streams[0]);
     streams.look_for_dead(stretch, 1064);
-    EXPECT_EQ(streams.live_map(), 0b101u) << "nobody went on by more than W events";
+    EXPECT_EQ(streams.live_map(), 0b101u) << "no stream went on by more than W events";
     context.now_ns += 1'000'000;
     streams.look_for_dead(stretch, 1065);
     EXPECT_EQ(streams.live_map(), 0b001u);

@@ -113,7 +113,7 @@ void Client::State::give_back(HandlerConnection& connection) {
 }
 
 // The handler lost its index, and with it its part of the ranges. The client asks it all the same: so the handler
-// learns who owns events that still arrive, and they do not hold up others.
+// learns which client owns events that still arrive, and they do not hold up others.
 void Client::State::begun_anew(std::size_t handler, Welcome const& welcome) {
     auto& it = handlers[handler];
     auto const is_over = [&](RangeId const& id) { return welcome.run != 0 && welcome.run != id.run; };

@@ -83,7 +83,7 @@ void Client::State::sample_ranges() {
     connection.link.fail("to ask what there is");
 }
 
-void Client::State::own(Taken const& taken, Key const& key) {
+void Client::State::own(Taken const& taken, RangeKey const& key) {
     RangeId const id{taken.run, taken.first, taken.count};
     uncommitted.add({id, key});
     add_range(id, seal_of(key));
@@ -95,7 +95,7 @@ bool Client::State::is_over_and_away(std::size_t index) const {
     return is_away && (index == 0 ? ended : handler.has_no_rest);
 }
 
-void Client::State::add_range(RangeId const& id, Seal const& seal) {
+void Client::State::add_range(RangeId const& id, RangeSeal const& seal) {
     if (spare_ranges.empty()) spare_ranges.emplace_back();
     ranges.splice(ranges.end(), spare_ranges, spare_ranges.begin());
     ranges.back().begin(id, seal, handlers.size());

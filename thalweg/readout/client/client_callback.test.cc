@@ -113,7 +113,7 @@ class DeafHandler {
         std::memcpy(out.data() + sizeof head, &welcome, sizeof welcome);
         transport::send_some(socket_, out);
     }
-    void say_what_nobody_reads() { transport::send_some(socket_, std::vector<std::byte>(10'000)); }
+    void say_what_is_not_read() { transport::send_some(socket_, std::vector<std::byte>(10'000)); }
     // Returns the last message after the other side has gone.
     MessageType listen() {
         while (receive()) {
@@ -159,7 +159,7 @@ TEST(ClientCallback, TheByeArrivesBehindWhateverIsStillOnItsWay) {
     std::this_thread::sleep_for(20ms);
     greeted = true;
     while (!committed) std::this_thread::sleep_for(1ms);
-    handler.say_what_nobody_reads();
+    handler.say_what_is_not_read();
     std::this_thread::sleep_for(50ms); // it is about to go
     EXPECT_EQ(handler.listen(), MessageType::bye);
 }

@@ -19,7 +19,7 @@ TEST(Client, ReconnectsToAHandlerThatDoesNotAnswerAndGivesUpWhenItStaysAway) {
 }
 
 TEST(Client, SaysOfAHandlerThatNeverGreetsWhatItWaitsFor) {
-    auto const listener = transport::listen_at(transport::parse_address("127.0.0.1:0")); // and nobody accepts
+    auto const listener = transport::listen_at(transport::parse_address("127.0.0.1:0")); // and no server accepts
     Client client({.handlers = {listener.address.str()}});
     int turns = 0;
     client.run({.idle = [&] {

@@ -15,7 +15,7 @@ TEST(OwnRanges, ARangeIsCommittedOnceForEachKeyAndMayBeCutShort) {
     OwnRanges ranges;
     ranges.add({{1, 100, 10}, {}});
     ranges.add({{1, 110, 10}, {}});
-    ranges.add({{1, 100, 10}, Key{7}});
+    ranges.add({{1, 100, 10}, RangeKey{7}});
     EXPECT_TRUE(ranges.contain({1, 100, 10}));
     EXPECT_FALSE(ranges.contain({1, 100, 9})) << "another range";
     auto const committed = ranges.commit({1, 100, 6});

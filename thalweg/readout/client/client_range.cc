@@ -20,7 +20,7 @@ template <class T> T take(std::span<std::byte const>& bytes) {
 
 } // namespace
 
-void ClientRange::begin(RangeId const& id, Seal const& seal, std::size_t handlers) {
+void ClientRange::begin(RangeId const& id, RangeSeal const& seal, std::size_t handlers) {
     THALWEG_ASSERT(id.count > 0 && handlers > 0, "a range has an event and a handler");
     THALWEG_ASSERT(buffers_.empty(), "a range is used again after its buffers were given back");
     id_ = id;

@@ -17,7 +17,7 @@ namespace thalweg::readout {
 // A range that this client owns, with the key that proves it.
 struct OwnRange {
     RangeId id;
-    Key key = {};
+    RangeKey key = {};
 };
 
 // The part of one event that one handler has.
@@ -42,8 +42,8 @@ class ClientRange {
         bool begun_anew = false;
     };
 
-    void begin(RangeId const& id, Seal const& seal, std::size_t handlers);
-    Seal const& seal() const { return seal_; }
+    void begin(RangeId const& id, RangeSeal const& seal, std::size_t handlers);
+    RangeSeal const& seal() const { return seal_; }
     RangeId const& id() const { return id_; }
     std::uint64_t end() const { return id_.first + id_.count; }
     HandlerProgress& part(std::size_t handler) { return parts_[handler]; }
@@ -71,7 +71,7 @@ class ClientRange {
 
   private:
     RangeId id_;
-    Seal seal_ = {};
+    RangeSeal seal_ = {};
     std::uint64_t requested_ns_ = 0;
     std::vector<HandlerProgress> parts_;    // one for each handler
     std::vector<EventPart> pieces_;         // by handler, then by event

@@ -69,8 +69,8 @@ struct Client::State {
     void claim(HandlerConnection& connection, OwnRange const& range);
     void renew(std::uint64_t now);
     std::uint32_t add_request(Request request);
-    void add_range(RangeId const& id, Seal const& seal);
-    void own(Taken const& taken, Key const& key);
+    void add_range(RangeId const& id, RangeSeal const& seal);
+    void own(Taken const& taken, RangeKey const& key);
     bool is_over_and_away(std::size_t handler) const;
 
     // client_answers.cc

@@ -21,7 +21,7 @@ struct ClientRequest {
     ClientRange* range = nullptr; // for a get; nullptr: it only renews the lease
     OwnRange cleared = {};        // for a clear
     std::uint64_t give_up_ns = 0; // for a clear that was refused before: a refusal after this time is final
-    Key key = {};                 // for a take: the key of the range that is given
+    RangeKey key = {};            // for a take: the key of the range that is given
     std::uint64_t reserved_bytes = 0;
     std::uint64_t sent_ns = 0;
 };

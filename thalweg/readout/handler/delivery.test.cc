@@ -1,4 +1,4 @@
-// Tests a client and servers, without cards: who owns the events while one of them is slow, late, or gone.
+// Tests a client and servers, without cards: which client owns the events while one of them is slow, late, or gone.
 #include <atomic>
 #include <chrono>
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ namespace {
 using namespace std::chrono_literals;
 
 // Returns whether another collector gets any of the events within this time.
-bool somebody_else_gets_some(OneHandler const& handler, std::chrono::milliseconds time) {
+bool another_client_gets_some(OneHandler const& handler, std::chrono::milliseconds time) {
     TestClient other(handler.address(), std::uint64_t{2});
     auto const end = std::chrono::steady_clock::now() + time;
     while (std::chrono::steady_clock::now() < end)
@@ -59,7 +59,7 @@ TEST(Delivery, Rule4RangesStayWithACollectorWhoseCallbackTakesLongerThanTheLease
     one.begin(kFirst, kEvents), two.begin(kFirst, kEvents);
     std::atomic<bool> waits = true;
     Slow slow(options_for({&one, &two}), waits);
-    EXPECT_FALSE(somebody_else_gets_some(one, 5000ms));
+    EXPECT_FALSE(another_client_gets_some(one, 5000ms));
     EXPECT_EQ(two.index->leases().expired() + one.index->leases().expired(), 0u);
     EXPECT_EQ(two.index->leases().outstanding(), kEvents);
     go_on(waits);
@@ -78,7 +78,7 @@ TEST(Delivery, Rule4ACallbackThatHangsKeepsItsRangesOnlyForAWhile) {
     auto options = options_for({&one});
     options.longest_callback_ns = kLeaseNs;
     Slow slow(options, waits);
-    EXPECT_TRUE(somebody_else_gets_some(one, 20'000ms));
+    EXPECT_TRUE(another_client_gets_some(one, 20'000ms));
     go_on(waits);
     slow.client.stop();
 }
@@ -93,7 +93,7 @@ TEST(Delivery, Rule4WhoSaysByeGivesItsRangesBackAtOnceWhateverItLeavesUnread) {
             if (++events == 1) client.stop();
         }});
     }
-    EXPECT_TRUE(somebody_else_gets_some(one, 5000ms));
+    EXPECT_TRUE(another_client_gets_some(one, 5000ms));
 }
 
 // The handlers of a readout do not start at the same moment: the first one gives ranges away, the second one has no run

@@ -152,7 +152,7 @@ TEST(Handler, EveryEventOfAGoodCardArrivesWholeAndOnce) {
     }
 }
 
-TEST(Invariant7, WhatNobodyHasFetchedWhenTheRunIsOverIsDiscardedAndSaid) {
+TEST(Invariant7, WhatNoClientHasFetchedWhenTheRunIsOverIsDiscardedAndSaid) {
     auto const options = card_options(28, 2000);
     auto const config = handler_config(options, 14);
     RunningCard card(options);
@@ -175,7 +175,7 @@ TEST(Invariant7, WhatNobodyHasFetchedWhenTheRunIsOverIsDiscardedAndSaid) {
         EXPECT_EQ(sample.value, 4000);
     }
     auto const seen = collect(config, handler.address());
-    EXPECT_EQ(seen.events, 2000u) << "who comes later still gets them";
+    EXPECT_EQ(seen.events, 2000u) << "a later client still gets them";
     EXPECT_EQ(handler.report().lost(), 0u);
     EXPECT_EQ(handler.report().groups[0].cleared, 2000u);
 }
@@ -236,7 +236,7 @@ TEST(Handler, SaysThatThereIsNoCard) {
     EXPECT_EQ(handler.state(), ReadoutState::configured);
 }
 
-TEST(Rule3FullIndex, TheCardStallsWhileNobodyClears) {
+TEST(Rule3FullIndex, TheCardStallsWhileNoClientClears) {
     auto const options = card_options(4, 100'000);
     auto const config = handler_config(options, 4);
     RunningCard card(options);
@@ -332,7 +332,7 @@ TEST(Rule5Restart, WhatTheOldCardWroteIsReadToItsEndBeforeTheNewOneBegins) {
     handler.configure();
     auto first = std::make_unique<RunningCard>(options);
     handler.start(1, 60 * kSecond);
-    std::this_thread::sleep_for(std::chrono::milliseconds(300)); // nobody collects: the index is full
+    std::this_thread::sleep_for(std::chrono::milliseconds(300)); // no client collects: the index is full
     first->join();
     first.reset();
     RunningCard second(options);

@@ -9,7 +9,7 @@ namespace {
 using trace::Sample;
 using Labels = std::vector<std::pair<std::string, std::string>>;
 
-template <typename Report> struct Column {
+template <typename Report> struct SampleColumn {
     char const* name;
     char const* help;
     Sample::Kind kind;
@@ -21,7 +21,7 @@ constexpr auto kGauge = Sample::Kind::gauge;
 
 #define THALWEG_NUMBER(Report, member) [](Report const& it) { return static_cast<double>(it.member); }
 
-constexpr Column<StreamReport> kOfStreams[] = {
+constexpr SampleColumn<StreamReport> kOfStreams[] = {
     {"packets_total", "Packets decoded", kCounter, THALWEG_NUMBER(StreamReport, packets)},
     {"payload_bytes_total", "Bytes of these", kCounter, THALWEG_NUMBER(StreamReport, payload_bytes)},
     {"packets_delivered_total", "Packets in a fragment", kCounter, THALWEG_NUMBER(StreamReport, delivered)},
@@ -46,7 +46,7 @@ constexpr Column<StreamReport> kOfStreams[] = {
     {"link_live", "1 while packets come", kGauge, THALWEG_NUMBER(StreamReport, live)},
 };
 
-constexpr Column<GroupReport> kOfGroups[] = {
+constexpr SampleColumn<GroupReport> kOfGroups[] = {
     {"fragments_complete_total", "Fragments of all enabled streams", kCounter, THALWEG_NUMBER(GroupReport, complete)},
     {"fragments_incomplete_total", "Fragments of which streams are missing", kCounter,
      THALWEG_NUMBER(GroupReport, incomplete)},

@@ -39,7 +39,7 @@ TEST(Invariant7, AnEventThatAGroupClosesAfterItWasClearedIsSkipped) {
     EXPECT_EQ(index.books()[1].skipped, 50u);
 }
 
-TEST(Invariant7, WhatNobodyAskedForIsSkippedAndNotCleared) {
+TEST(Invariant7, WhatNoClientAskedForIsSkippedAndNotCleared) {
     TestRing one(kFirst);
     Index index({&one.ring}, kLeaseNs);
     one.add(1024);

@@ -126,7 +126,7 @@ TEST(Index, TheEndsOfTime) {
     EXPECT_EQ(states(read(nothing, 5, {.count = 1, .with_open = true})), "n");
 }
 
-TEST(Index, EventsOfAJumpAreAbsentAndHoldUpNobody) {
+TEST(Index, EventsOfAJumpAreAbsentAndHoldUpNoClient) {
     TestRing a(kFirst, 64), b(kFirst, 64);
     a.add(5), b.add(6);
     auto const ecr = kFirst + (1 << 24);
@@ -156,7 +156,7 @@ TEST(Index, RangesAreOfClosedEventsWithinOneEcr) {
     EXPECT_FALSE(index.has_more());
 }
 
-TEST(Index, AGroupWithoutLiveStreamsHoldsUpNobody) {
+TEST(Index, AGroupWithoutLiveStreamsHoldsUpNoClient) {
     TestRing a(kFirst, 64), b(kFirst, 64);
     a.add(10), b.add(4), b.die();
     Index index({&a.ring, &b.ring});
@@ -211,7 +211,7 @@ TEST(Index, ClearingFreesSlotsOnceEverythingBeforeIsCleared) {
     EXPECT_TRUE(a.has_room());
 }
 
-TEST(Index, AHandlerThatBeganEarlierDropsWhatNobodyWillAskFor) {
+TEST(Index, AHandlerThatBeganEarlierDropsWhatNoClientWillAskFor) {
     TestRing a(kFirst, 64);
     a.add(60);
     Index index({&a.ring});
@@ -224,7 +224,7 @@ TEST(Index, AHandlerThatBeganEarlierDropsWhatNobodyWillAskFor) {
     EXPECT_EQ(a.ring.kept_from(), 50u);
 }
 
-TEST(Index, WhatNobodyAsksForStaysWhileThereIsRoom) {
+TEST(Index, WhatNoClientAsksForStaysWhileThereIsRoom) {
     constexpr std::uint64_t kSecondNs = 1'000'000'000;
     TestRing a(kFirst, 64);
     a.add(20);
@@ -253,7 +253,7 @@ TEST(Index, AHandlerThatLagsFarBehindWhatIsAskedForCatchesUp) {
         }
         owned = index.claim(kWanted, 10, kAlice, second * kSecondNs, kReach);
         if (second < 10) {
-            EXPECT_EQ(index.leases().cleared_before(), kFirst) << "who only pauses comes back";
+            EXPECT_EQ(index.leases().cleared_before(), kFirst) << "a client that only pauses comes back";
         }
     }
     EXPECT_TRUE(owned);
@@ -262,7 +262,7 @@ TEST(Index, AHandlerThatLagsFarBehindWhatIsAskedForCatchesUp) {
     EXPECT_TRUE(index.clear(kWanted, 10, kAlice, 30 * kSecondNs));
 }
 
-TEST(Index, NobodyOwnsOrClearsWhatIsFarAhead) {
+TEST(Index, NoClientOwnsOrClearsWhatIsFarAhead) {
     TestRing a(kFirst, 64);
     a.add(10);
     Index index({&a.ring});
@@ -270,7 +270,7 @@ TEST(Index, NobodyOwnsOrClearsWhatIsFarAhead) {
     EXPECT_FALSE(index.clear(kFirst + 111, 5, kAlice, 0));
     EXPECT_TRUE(index.claim(kFirst + 110, 5, kAlice, 0, 100));
     EXPECT_TRUE(index.clear(kFirst + 110, 5, kAlice, 0));
-    EXPECT_FALSE(index.clear(kFirst, 10, kAlice, 0)) << "nobody's";
+    EXPECT_FALSE(index.clear(kFirst, 10, kAlice, 0)) << "no client owns them";
     EXPECT_EQ(index.take(kBob, 10, 1, 0)->range, (EventSpan{kFirst, 10}));
 }
 
@@ -284,7 +284,7 @@ TEST(Index, AReaderOfOldEventsKeepsNoSlotsBusy) {
     index.gather(kFirst, {.count = 64}, 0, pieces, nullptr, [&](std::uint64_t) {
         EXPECT_EQ(a.ring.usable_before(), 40u);
         index.clear(kFirst + 40, 24, kAlice, 0);
-        EXPECT_EQ(a.ring.usable_before(), 40u) << "somebody reads them";
+        EXPECT_EQ(a.ring.usable_before(), 40u) << "a client reads them";
     });
     EXPECT_EQ(a.ring.usable_before(), 64u);
 }

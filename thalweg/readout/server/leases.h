@@ -42,9 +42,10 @@ using OwnerId = std::array<std::uint64_t, 2>;
 // The owner of a range and the proof of it: other clients can learn the client's number, which travels over the
 // network, but not the key of the seal.
 struct RangeOwner {
-    RangeOwner(OwnerId const& owner = {}, Seal const& its_seal = {}) : id(owner), seal(its_seal) {} // NOLINT: any owner
+    RangeOwner(OwnerId const& owner = {}, RangeSeal const& its_seal = {})
+        : id(owner), seal(its_seal) {} // NOLINT: any owner
     OwnerId id;
-    Seal seal;
+    RangeSeal seal;
     bool operator==(RangeOwner const&) const = default;
 };
 

@@ -58,7 +58,7 @@ TEST(Leases, ASignOfLifeKeepsALease) {
     EXPECT_EQ(take(leases, kBob, 10, kLeaseNs + 500), (EventSpan{10, 10}));
 }
 
-TEST(Leases, WhoComesBackBeforeAnybodyTookItsRangesClearsThem) {
+TEST(Leases, AClientThatComesBackBeforeItsRangesWereTakenClearsThem) {
     Leases leases(kLeaseNs);
     take(leases, kAlice, 10, 0);
     take(leases, kAlice, 10, 0);
@@ -77,7 +77,7 @@ TEST(Leases, WhatIsGivenBackIsFreeAtOnce) {
     EXPECT_EQ(take(leases, kBob, 100), (EventSpan{20, 100}));
 }
 
-TEST(Leases, WhatIsNotAvailableIsPassedOverAndHoldsUpNobody) {
+TEST(Leases, WhatIsNotAvailableIsPassedOverAndHoldsUpNoClient) {
     Leases leases(kLeaseNs);
     auto const jump = [](std::uint64_t from) -> EventSpan {
         if (from < 20) return {std::max<std::uint64_t>(from, 10), 20 - std::max<std::uint64_t>(from, 10)};
@@ -91,7 +91,7 @@ TEST(Leases, WhatIsNotAvailableIsPassedOverAndHoldsUpNobody) {
     EXPECT_EQ(leases.cleared_before(), 1050u);
 }
 
-TEST(Leases, AClaimOwnsUnlessSomebodyElseDoes) {
+TEST(Leases, AClaimOwnsUnlessAnotherClientDoes) {
     Leases leases(kLeaseNs);
     EXPECT_TRUE(leases.claim(kAlice, {100, 10}, 0));
     EXPECT_TRUE(leases.claim(kAlice, {95, 10}, 0));
@@ -101,7 +101,7 @@ TEST(Leases, AClaimOwnsUnlessSomebodyElseDoes) {
     EXPECT_EQ(leases.expired(), 1u);
 }
 
-TEST(Leases, TheBeginningOfARunIsNobodysAndWhatMadeRoomIsLost) {
+TEST(Leases, TheBeginningOfARunHasNoOwnerAndWhatMadeRoomIsLost) {
     Leases leases(kLeaseNs);
     leases.claim(kAlice, {50, 10}, 0); // from before anything was seen here
     leases.forget_before(100);
@@ -121,12 +121,12 @@ TEST(Leases, TheBeginningOfARunIsNobodysAndWhatMadeRoomIsLost) {
     EXPECT_EQ(leases.outstanding(), 5u);
 }
 
-TEST(Leases, WhatNobodyAsksForHoldsUpAHandlerOnlyForAWhile) {
+TEST(Leases, WhatNoClientAsksForHoldsUpAHandlerOnlyForAWhile) {
     Leases leases(kLeaseNs);
     leases.forget_before(90);
     leases.claim(kAlice, {100, 10}, 0);
     EXPECT_EQ(leases.skip_unclaimed(0, true), 0u);
-    EXPECT_EQ(leases.skip_unclaimed(kLeaseNs, true), 0u) << "who only pauses comes back within the lease";
+    EXPECT_EQ(leases.skip_unclaimed(kLeaseNs, true), 0u) << "a client that only pauses comes back within the lease";
     leases.renew(kAlice, kLeaseNs);
     EXPECT_EQ(leases.skip_unclaimed(kLeaseNs + 1, false), 0u) << "there is room";
     EXPECT_EQ(leases.skip_unclaimed(kLeaseNs + 1, true), 10u);
@@ -185,10 +185,10 @@ TEST(Leases, WhoVanishesLeavesRoomForTheClaimsOfOthers) {
     EXPECT_TRUE(leases.claim(kBob, {1, 4}, kLeaseNs + 1));
     EXPECT_EQ(leases.outstanding(), 4u);
     EXPECT_EQ(take(leases, kBob, 1, kLeaseNs + 1), (EventSpan{0, 1}));
-    EXPECT_EQ(take(leases, kBob, 9, kLeaseNs + 1), (EventSpan{5, 9})) << "nobody's again, not lost";
+    EXPECT_EQ(take(leases, kBob, 9, kLeaseNs + 1), (EventSpan{5, 9})) << "without an owner again, not lost";
 }
 
-TEST(Leases, WhatNobodyOwnsNobodyClears) {
+TEST(Leases, WhatNoClientOwnsNoClientClears) {
     Leases leases(kLeaseNs);
     EXPECT_FALSE(leases.clear(kAlice, {0, 10}, 0));
     take(leases, kAlice, 10);
@@ -200,7 +200,7 @@ TEST(Leases, WhatNobodyOwnsNobodyClears) {
     EXPECT_EQ(take(leases, kBob, 10), (EventSpan{10, 10}));
 }
 
-TEST(Leases, LeasesExpireWithoutAnybodyWhoTakes) {
+TEST(Leases, LeasesExpireWithoutAClientThatTakes) {
     Leases leases(kLeaseNs);
     take(leases, kAlice, 10, 0);
     leases.expire(kLeaseNs);
@@ -224,7 +224,7 @@ TEST(Leases, WhoRenewsForEverLosesWhatHoldsUpOthersAfterTheLongestLease) {
     EXPECT_EQ(leases.outstanding(), 0u);
     EXPECT_EQ(take(leases, kAlice, 10, 5 * kLeaseNs + 2), EventSpan{}) << "it would keep them again";
     EXPECT_EQ(take(leases, kBob, 5, 5 * kLeaseNs + 2), (EventSpan{0, 5}));
-    EXPECT_TRUE(leases.clear(kAlice, {5, 5}, 5 * kLeaseNs + 3)) << "what nobody has taken yet";
+    EXPECT_TRUE(leases.clear(kAlice, {5, 5}, 5 * kLeaseNs + 3)) << "what no client has taken yet";
     EXPECT_EQ(take(leases, kAlice, 5, 5 * kLeaseNs + 4), (EventSpan{10, 5})) << "it goes on";
 }
 

@@ -42,7 +42,7 @@ struct Request {
     std::uint32_t min_count = 0;
     bool left_behind = false;
     std::uint32_t deadline_ms = 0;
-    Seal seal = {}; // for a Clear: the seal of its key
+    RangeSeal seal = {}; // for a Clear: the seal of its key
     // Times of the server's clock.
     std::uint64_t arrived_ns = 0;
     std::uint64_t deadline_ns = 0;

@@ -32,7 +32,7 @@ TEST_P(ServerBadDay, TheTokenMustBeRight) {
     EXPECT_TRUE(becomes("refusals_total", 4, "not_allowed"));
 }
 
-TEST_P(ServerBadDay, NobodyOutsideTheAllowedNetworksGetsIn) {
+TEST_P(ServerBadDay, NoClientOutsideTheAllowedNetworksGetsIn) {
     config.allow = {"10.0.0.0/8"};
     start();
     TestClient client(server->address());
@@ -99,7 +99,7 @@ TEST_P(Crowd, HoweverManyKnockEachHasTimeToSayHello) {
 }
 
 // Connections come so slowly that the server is never behind.
-TEST_P(Crowd, SoHasWhoeverIsPushedOutByFewAtATime) {
+TEST_P(Crowd, SoHasAClientThatIsPushedOutByFewAtATime) {
     for (int i = 1; i <= 1700; ++i) {
         silent.emplace_back(server->address());
         if (i % 8 == 0) {
@@ -111,7 +111,7 @@ TEST_P(Crowd, SoHasWhoeverIsPushedOutByFewAtATime) {
 }
 
 // Every second connection closes at once, so all that stay belong to one of the two threads.
-TEST_P(Crowd, SoHasWhoeverIsWithTheFullThread) {
+TEST_P(Crowd, SoHasAClientThatIsWithTheFullThread) {
     for (int i = 0; i < 1700; ++i) {
         if (silent.emplace_back(server->address()); i % 2 == 1) silent.pop_back();
     }
@@ -149,7 +149,7 @@ TEST_P(ServerBadDay, WhoReadsARangeAndItsOwnerOnTheNetworkCannotClearIt) {
     start();
     ring->add(10);
     auto owner = collector(1);
-    Key const key{3, 4};
+    RangeKey const key{3, 4};
     auto const taken = owner.ask(Take{.count = 10, .seal = seal_of(key)});
     ASSERT_EQ(taken.count, 10u);
     auto thief = collector(1);
@@ -161,7 +161,7 @@ TEST_P(ServerBadDay, WhoReadsARangeAndItsOwnerOnTheNetworkCannotClearIt) {
     EXPECT_TRUE(owner.ask(Clear{kFirst, kRun, 10, key}));
 }
 
-TEST_P(ServerBadDay, RandomBytesHarmNobody) {
+TEST_P(ServerBadDay, RandomBytesDoNoHarm) {
     start();
     ring->add(10);
     auto good = collector();
@@ -218,7 +218,7 @@ TEST_P(ServerBadDay, ManyConnectionsAndManyPendingRequests) {
     server->end_run();
     server->wait_until_cleared(0);
     for (auto& client : clients) taken += client.receive().as<Taken>().count;
-    EXPECT_EQ(taken, 0u) << "who asked for an event owns it: nothing is left to take";
+    EXPECT_EQ(taken, 0u) << "the client that asked for an event owns it: nothing is left to take";
 }
 
 TEST_P(ServerBadDay, OutOfDescriptorsOthersGoOnAndItRecovers) {

@@ -98,7 +98,7 @@ TEST_P(ServerRun, EvictedEventsAreAnsweredAsSuch) {
     ring->ring.evict_before(32);
     auto client = collector();
     EXPECT_EQ(client.ask(Get{kFirst + 30, kRun, 4, kAll, 0}).states(), "eecc");
-    EXPECT_EQ(client.ask(Take{.count = 4}).first, kFirst + 34) << "who asks for events has them";
+    EXPECT_EQ(client.ask(Take{.count = 4}).first, kFirst + 34) << "the client that asks for events has them";
     EXPECT_TRUE(becomes("answered_events_total", 2, "evicted"));
 }
 

@@ -82,11 +82,11 @@ class TestClient {
     }
     // Ranges are sealed with key 0 unless a test says otherwise.
     void get(Get get, std::uint32_t tag = 0) {
-        if (get.seal == Seal{}) get.seal = seal_of({});
+        if (get.seal == RangeSeal{}) get.seal = seal_of({});
         send(MessageType::get, &get, sizeof get, tag);
     }
     void take(Take take, std::uint32_t tag = 0) {
-        if (take.seal == Seal{}) take.seal = seal_of({});
+        if (take.seal == RangeSeal{}) take.seal = seal_of({});
         send(MessageType::take, &take, sizeof take, tag);
     }
     void clear(Clear const& clear, std::uint32_t tag = 0) { send(MessageType::clear, &clear, sizeof clear, tag); }

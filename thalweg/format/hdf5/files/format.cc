@@ -24,11 +24,11 @@ model::RunMap load_while_written(storage::Storage const& file) {
         try {
             auto map = reader::load_by_program(file);
             map.closed = false;
-            map.notes.insert(map.notes.begin(), note_of(WriterState::swmr));
+            map.notes.insert(map.notes.begin(), note_of(OpenMark::swmr));
             return map;
         } catch (base::DataError const& error) {
             if (attempt < kAttempts) continue;
-            base::fail_data({error.what(), note_of(WriterState::swmr)});
+            base::fail_data({error.what(), note_of(OpenMark::swmr)});
         }
     }
 }
@@ -82,7 +82,7 @@ model::RunMap Hdf5Format::load(storage::Storage const& file) const {
     }
     auto const writer = writer_state(kept);
     check_not_written(file, writer);
-    if (writer == WriterState::swmr) return load_while_written(file);
+    if (writer == OpenMark::swmr) return load_while_written(file);
     return ours::is_sealed(kept) ? reader::load_here(kept, true) : reader::load_by_program(kept);
 }
 

@@ -24,7 +24,7 @@ int mutations(int by_default) {
     return text != nullptr ? std::atoi(text) : by_default;
 }
 
-// As who reads a column knows how much memory there is; a damaged extent may be any number.
+// A reader of a column knows how much memory there is; a damaged extent may be any number.
 void check_size(model::RunMap const& map, std::size_t table, std::size_t column) {
     auto const& pages = map.tables[table].columns[column].pages;
     auto const items = pages.empty() ? 0 : pages.back().first + pages.back().count;
@@ -165,7 +165,7 @@ TEST(Mutation, AForeignFileDoesNotHarmWhoReadsIt) {
     }
     outcomes.show();
     EXPECT_GT(outcomes.refused, 0);
-    EXPECT_GT(outcomes.read, 0); // what lies between metadata harms nobody
+    EXPECT_GT(outcomes.read, 0); // what lies between metadata does no harm
 }
 
 // The answer of a process that has lost its mind.

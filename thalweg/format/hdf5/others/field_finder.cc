@@ -14,7 +14,7 @@ using model::Kind;
 using model::Scalar;
 
 constexpr std::size_t kMaxDepth = 32;
-// Groups that link to each other may be found under more names than anybody can count.
+// Groups that link to each other may be found under more names than can be counted.
 constexpr std::size_t kMostRepeats = 1000;
 constexpr auto kLengths = "cumulative_length";
 constexpr auto kElements = "flattened_data";

@@ -84,7 +84,7 @@ bool TableFinder::is_list_at(std::string const& path) const {
     try {
         return is_list(children_of(handle_, path).found);
     } catch (base::DataError const&) {
-        return false; // it will be said by who looks into it
+        return false; // the code that looks into it will say so
     }
 }
 

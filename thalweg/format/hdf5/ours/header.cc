@@ -15,13 +15,13 @@
 namespace thalweg::format::hdf5::ours {
 namespace {
 
-struct Seal {
+struct MetadataSeal {
     std::uint64_t offset = 0;
     std::uint64_t size_bytes = 0;
     std::uint64_t checksum = 0;      // base::xxh3 of the metadata
     std::uint64_t seal_checksum = 0; // of the three above
 };
-static_assert(sizeof(Seal) == 32);
+static_assert(sizeof(MetadataSeal) == 32);
 
 constexpr std::size_t kEndOfFileOffset = 28;
 constexpr std::size_t kSealOffset = 1024;
@@ -29,8 +29,8 @@ constexpr std::string_view kMark = "THALWEG RUN ";
 constexpr std::size_t kMaxIdBytes = 128;
 constexpr std::array<unsigned char, 8> kSignature{0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};
 
-std::uint64_t checksum_of(Seal const& seal) {
-    return base::xxh3(std::as_bytes(std::span(&seal, 1)).first(offsetof(Seal, seal_checksum)));
+std::uint64_t checksum_of(MetadataSeal const& seal) {
+    return base::xxh3(std::as_bytes(std::span(&seal, 1)).first(offsetof(MetadataSeal, seal_checksum)));
 }
 
 } // namespace
@@ -60,13 +60,13 @@ bool is_checkpoint(storage::Storage const& file) {
 }
 
 void write_seal(storage::Storage& file, std::uint64_t offset, std::span<std::byte const> metadata) {
-    Seal seal{offset, metadata.size(), base::xxh3(metadata), 0};
+    MetadataSeal seal{offset, metadata.size(), base::xxh3(metadata), 0};
     seal.seal_checksum = checksum_of(seal);
     file.write(kSealOffset, std::as_bytes(std::span(&seal, 1)));
 }
 
 void check_seal(storage::Storage const& file) {
-    Seal seal;
+    MetadataSeal seal;
     file.read(kSealOffset, std::as_writable_bytes(std::span(&seal, 1)));
     auto const broken = file.path() + " is not as it was when it was completed";
     if (seal.seal_checksum != checksum_of(seal)) base::fail_data({broken, "the seal at offset 1024 is damaged"});

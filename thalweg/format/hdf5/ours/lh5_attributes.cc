@@ -53,9 +53,9 @@ std::string type_of(Field const& field, std::size_t rank) {
     return is_vector(field, rank) ? lh5_array(0, lh5_array(0, "real")) : "struct{cumulative_length,flattened_data}";
 }
 
-class Describer {
+class AttributeWriter {
   public:
-    explicit Describer(FileHandle const& handle) : handle_(handle) {}
+    explicit AttributeWriter(FileHandle const& handle) : handle_(handle) {}
 
     void text(std::string const& path, std::string const& name, std::string const& value) const {
         if (value.empty()) return;
@@ -112,7 +112,7 @@ std::map<std::string, std::set<std::string>> groups_above(model::Schema const& s
 } // namespace
 
 void describe_tables(model::Schema const& schema, FileHandle const& handle) {
-    Describer const describer(handle);
+    AttributeWriter const describer(handle);
     for (auto const& [path, names] : groups_above(schema)) {
         describer.text(path.empty() ? "/" : path, "datatype", "struct{" + joined(names) + "}");
     }

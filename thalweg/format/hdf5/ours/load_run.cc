@@ -193,7 +193,7 @@ std::optional<model::RunMap> load_run(ReadingFile& file, FileHandle const& handl
     base::fail_data({file.storage().path() + " cannot be read",
                      "Thalweg wrote it, but /thalweg/run is not there: its metadata "
                      "is damaged, or another program has removed it",
-                     "other HDF5 programs may still read it; what h5repack makes of it is read as anybody's"});
+                     "other HDF5 programs may still read it; Thalweg reads what h5repack makes of it"});
 }
 
 } // namespace thalweg::format::hdf5::ours

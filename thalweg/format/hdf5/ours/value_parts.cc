@@ -10,9 +10,10 @@ namespace thalweg::format::hdf5::ours {
 namespace {
 
 // How the values of a column are dealt out: a dataset for each producer with a page or more, and one for all others.
-class Parts {
+class ValuePartsWriter {
   public:
-    Parts(FilePlan& plan, Dataset const& dataset, std::vector<ItemSpan> const& spans, PagesByPart const& pages)
+    ValuePartsWriter(FilePlan& plan, Dataset const& dataset, std::vector<ItemSpan> const& spans,
+                     PagesByPart const& pages)
         : plan_(plan), dataset_(dataset), pages_(pages), items_(pages.size()),
           own_(pages.size()), whole_{dataset.path, dataset.scalar, dataset.shape, dataset.items, {}} {
         for (auto const& span : spans) items_[span.part] += span.count;
@@ -80,7 +81,7 @@ class Parts {
 
 void lay_out_parts(FilePlan& plan, Dataset dataset, std::vector<ItemSpan> const& spans, PagesByPart const& pages,
                    ItemReader& reader, Appender& appender) {
-    Parts parts(plan, dataset, spans, pages);
+    ValuePartsWriter parts(plan, dataset, spans, pages);
     bool const is_one_part = spans.size() == 1 && spans[0].first == 0;
     if (!is_one_part && !parts.all_gathered()) return parts.lay_out(reader, appender);
     lay_on_grid(dataset, spans, pages, reader, appender);

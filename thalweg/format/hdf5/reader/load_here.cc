@@ -20,7 +20,7 @@ LateColumn load_dataset(ReadingFile& file, FileHandle const& handle, WantedDatas
 
 model::RunMap load_here(storage::Storage const& file, bool is_sealed, ours::Contents wanted) {
     LibraryLock const lock;
-    ReadingFile space(file, is_sealed || writer_state(file) == WriterState::closed);
+    ReadingFile space(file, is_sealed || writer_state(file) == OpenMark::closed);
     auto const handle = open_file(space, file.path());
     if (auto run = ours::load_run(space, handle, is_sealed, wanted)) return std::move(*run);
     return others::load(space, handle);

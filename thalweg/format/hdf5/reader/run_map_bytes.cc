@@ -16,7 +16,7 @@ using Bytes = std::vector<std::byte>;
 [[noreturn]] void fail() { base::fail_data({"what the process that read the metadata has answered makes no sense"}); }
 
 // Both have the same calls, so that one description of the map serves both directions.
-class Putter {
+class MapWriter {
   public:
     template <typename Number>
     requires std::is_arithmetic_v<Number> || std::is_enum_v<Number>
@@ -53,9 +53,9 @@ class Putter {
     Bytes bytes_;
 };
 
-class Taker {
+class MapReader {
   public:
-    explicit Taker(std::span<std::byte const> bytes) : bytes_(bytes) {}
+    explicit MapReader(std::span<std::byte const> bytes) : bytes_(bytes) {}
 
     template <typename Number>
     requires std::is_arithmetic_v<Number> || std::is_enum_v<Number>
@@ -209,7 +209,7 @@ std::span<std::byte const> without_checksum(std::span<std::byte const> bytes) {
 } // namespace
 
 Bytes to_bytes(model::RunMap const& map) {
-    Putter put;
+    MapWriter put;
     put(model::to_json(map.head.schema));
     for (auto const& columns : map.head.columns) {
         for (auto const& column : columns) put(column.scalar);
@@ -219,13 +219,13 @@ Bytes to_bytes(model::RunMap const& map) {
 }
 
 Bytes to_bytes(std::vector<LateColumn> const& late) {
-    Putter put;
+    MapWriter put;
     put.list(late, [&](auto const& each) { stream_late(put, each); });
     return with_checksum(put.release());
 }
 
 std::vector<LateColumn> late_columns_from_bytes(std::span<std::byte const> bytes) {
-    Taker take(without_checksum(bytes));
+    MapReader take(without_checksum(bytes));
     std::vector<LateColumn> late;
     take.list(late, [&](auto& each) { stream_late(take, each); });
     if (!take.is_empty()) fail();
@@ -233,13 +233,13 @@ std::vector<LateColumn> late_columns_from_bytes(std::span<std::byte const> bytes
 }
 
 Bytes to_bytes(std::vector<WantedDataset> const& wanted) {
-    Putter put;
+    MapWriter put;
     put.list(wanted, [&](auto const& each) { stream_wanted(put, each); });
     return with_checksum(put.release());
 }
 
 std::vector<WantedDataset> wanted_datasets_from_bytes(std::span<std::byte const> bytes) {
-    Taker take(without_checksum(bytes));
+    MapReader take(without_checksum(bytes));
     std::vector<WantedDataset> wanted;
     take.list(wanted, [&](auto& each) { stream_wanted(take, each); });
     if (!take.is_empty()) fail();
@@ -247,7 +247,7 @@ std::vector<WantedDataset> wanted_datasets_from_bytes(std::span<std::byte const>
 }
 
 model::RunMap run_map_from_bytes(std::span<std::byte const> bytes) {
-    Taker take(without_checksum(bytes));
+    MapReader take(without_checksum(bytes));
     model::RunMap map;
     std::string schema;
     take(schema);
