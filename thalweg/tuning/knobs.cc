@@ -42,27 +42,37 @@ std::string what(Knob const& knob) {
     return range(knob);
 }
 
-std::string_view example(Knob const& knob) {
-    switch (knob.kind) {
+// What texts say of a kind.
+struct KindWords {
+    std::string_view type;
+    std::string_view unit = {};
+    std::string_view example = {};
+};
+
+KindWords words_of(KnobKind kind) {
+    switch (kind) {
     case KnobKind::size:
-        return "write it like '64 MiB', or as a number of bytes";
+        return {"size", "bytes", "write it like '64 MiB', or as a number of bytes"};
     case KnobKind::duration:
-        return "write it like '500 ms' or '2 s', or as a number of seconds";
+        return {"time", "seconds", "write it like '500 ms' or '2 s', or as a number of seconds"};
     case KnobKind::count:
     case KnobKind::power_of_two:
+        return {"whole number"};
     case KnobKind::share:
+        return {"number"};
     case KnobKind::flag:
+        return {"yes or no"};
     case KnobKind::engine:
     case KnobKind::codec:
     case KnobKind::folder:
         break;
     }
-    return "";
+    return {"name"};
 }
 
 [[noreturn]] void refuse(Knob const& knob, std::string_view text) {
     base::fail_usage({fmt::format("the knob '{}' cannot be '{}'", knob.name, text), "it is " + what(knob),
-                      std::string(example(knob))});
+                      std::string(words_of(knob.kind).example)});
 }
 
 template <typename Number> Number number(Knob const& knob, std::string_view text) {
@@ -209,23 +219,7 @@ std::map<std::string, std::string> texts(Tuning const& tuning) {
     return all;
 }
 
-std::string_view unit(Knob const& knob) {
-    switch (knob.kind) {
-    case KnobKind::size:
-        return "bytes";
-    case KnobKind::duration:
-        return "seconds";
-    case KnobKind::count:
-    case KnobKind::power_of_two:
-    case KnobKind::share:
-    case KnobKind::flag:
-    case KnobKind::engine:
-    case KnobKind::codec:
-    case KnobKind::folder:
-        break;
-    }
-    return "";
-}
+std::string_view unit(Knob const& knob) { return words_of(knob.kind).unit; }
 
 std::string range(Knob const& knob) {
     auto const ends = [&](auto least, auto most) {
@@ -254,26 +248,7 @@ std::string range(Knob const& knob) {
     return ends(number_text(knob, least), number_text(knob, most));
 }
 
-std::string_view type(Knob const& knob) {
-    switch (knob.kind) {
-    case KnobKind::size:
-        return "size";
-    case KnobKind::duration:
-        return "time";
-    case KnobKind::count:
-    case KnobKind::power_of_two:
-        return "whole number";
-    case KnobKind::share:
-        return "number";
-    case KnobKind::flag:
-        return "yes or no";
-    case KnobKind::engine:
-    case KnobKind::codec:
-    case KnobKind::folder:
-        break;
-    }
-    return "name";
-}
+std::string_view type(Knob const& knob) { return words_of(knob.kind).type; }
 
 std::string_view applies_to(Knob const& knob) {
     switch (knob.reach) {
