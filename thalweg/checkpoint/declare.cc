@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <limits>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <string_view>
 

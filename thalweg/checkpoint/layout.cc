@@ -1,6 +1,7 @@
 #include "thalweg/checkpoint/layout.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "thalweg/base/units.h"
 

@@ -1,7 +1,7 @@
 // Chooses how an array lies in the file, from its blocks alone.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <vector>
 
 #include "thalweg/checkpoint/cover.h"

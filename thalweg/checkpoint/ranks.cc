@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "thalweg/base/error.h"
 #include "thalweg/base/utf8.h"

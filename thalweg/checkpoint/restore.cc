@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 

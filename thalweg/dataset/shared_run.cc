@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 #include <span>
 #include <utility>
 #include <vector>

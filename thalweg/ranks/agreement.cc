@@ -1,6 +1,7 @@
 #include "thalweg/ranks/agreement.h"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "thalweg/base/assert.h"

@@ -122,12 +122,13 @@ void remove_memory(std::string const& run_id, std::vector<std::string> const& fo
     for (auto const& ledger : ledgers) base::SharedMemory::unlink(ledger); // last: without it the others are not found
 }
 
-std::uint64_t device_of_directory(std::filesystem::path path) {
+std::uint64_t device_of_directory(std::string const& path) {
+    std::filesystem::path above = path;
     std::optional<base::FileIdentity> found;
     do {
-        path = path.parent_path();
-        found = base::identity_of(path.empty() ? "." : path.string());
-    } while (!found && path.has_relative_path());
+        above = above.parent_path();
+        found = base::identity_of(above.empty() ? "." : above.string());
+    } while (!found && above.has_relative_path());
     return found ? found->device : 0;
 }
 

@@ -3,7 +3,6 @@
 // /dev/shm is the first choice. Where it has no room, there is a folder: files of the same names, mapped into memory.
 #pragma once
 
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -43,6 +42,6 @@ void remove_memory_of(std::string const& run_id, RunPlace const& place, JournalF
 
 // Returns the identity of the nearest folder above `path` that is there: the same after the folder was removed, another
 // one where its file system is not mounted.
-std::uint64_t device_of_directory(std::filesystem::path path);
+std::uint64_t device_of_directory(std::string const& path);
 
 } // namespace thalweg::dataset
