@@ -165,6 +165,45 @@ def test_the_mark_of_a_writer_that_was_killed_goes_with_h5clear(
     check_whole(path, 1000)  # all of which had been flushed
 
 
+def lookup3(data: bytes) -> int:
+    """The checksum of HDF5's metadata, for lengths that are no multiple of 12."""
+
+    def rotated(value: int, bits: int) -> int:
+        return (value << bits | value >> (32 - bits)) & 0xFFFFFFFF
+
+    words = [int.from_bytes(data[at : at + 4], "little") for at in range(0, len(data), 4)]
+    words += [0] * (-len(words) % 3)
+    state = [(0xDEADBEEF + len(data)) & 0xFFFFFFFF] * 3
+    while words:
+        state = [(each + word) & 0xFFFFFFFF for each, word in zip(state, words[:3], strict=True)]
+        del words[:3]
+        a, b, c = state
+        for bits in (4, 6, 8, 16, 19, 4) if words else ():
+            a = (a - c) & 0xFFFFFFFF ^ rotated(c, bits)
+            c = (c + b) & 0xFFFFFFFF
+            a, b, c = b, c, a
+        for bits in () if words else (14, 11, 25, 16, 4, 14, 24):
+            c = ((c ^ b) - rotated(b, bits)) & 0xFFFFFFFF
+            a, b, c = b, c, a
+        state = [a, b, c]
+    return state[1]  # the last one that was changed
+
+
+def test_the_byte_of_the_mark_means_nothing_in_older_superblocks(path: Path) -> None:
+    """libhdf5 looks at it from version 3 on. Some programs have set it in version 2."""
+    with h5py.File(path, "w", libver=("v108", "v108")) as file:
+        file["g/x"] = np.arange(1000)
+    stored = bytearray(path.read_bytes())
+    assert (stored[8], stored[11]) == (2, 0)
+    assert lookup3(bytes(stored[:44])) == int.from_bytes(stored[44:48], "little")
+    stored[11] = 1
+    stored[44:48] = lookup3(bytes(stored[:44])).to_bytes(4, "little")
+    path.write_bytes(stored)
+    with h5py.File(path) as file:
+        assert len(file["g/x"]) == 1000
+    check_whole(path, 1000)
+
+
 def test_superblocks_without_a_mark_cannot_tell(path: Path, start: Start) -> None:
     start("", "normal")
     assert not tw.open(path).is_open

@@ -134,6 +134,21 @@ def test_what_is_no_text_is_bytes_and_noted(tmp_path: Path) -> None:
     assert [note.partition(" ")[0] for note in run.notes] == ["/t/both.word", "/t/latin"]
 
 
+def test_members_under_another_name_are_noted(tmp_path: Path) -> None:
+    path = tmp_path / "names.h5"
+    inner = np.dtype([("b.c", "i4"), ("d", "i4")])
+    with h5py.File(path, "w") as file:
+        file["t/genes"] = np.zeros(3, np.dtype([("CD4+/CD25", "S4"), ("CD34+", "S4"), ("deep", inner, (2,))]))
+    run = tw.open(path)
+    assert [name for name, _ in run["t/genes"].schema.fields] == ["CD4+_CD25", "CD34+", "deep"]
+    told = {note.partition(",")[0] for note in run.notes}
+    assert told == {
+        "member 'CD4+/CD25' of /t/genes is shown as 'CD4+_CD25'",
+        "member 'b.c' of /t/genes.deep is shown as 'b_c'",
+    }
+    assert run.problems == ()
+
+
 def test_members_without_a_type_are_named_and_the_others_stay(tmp_path: Path) -> None:
     path = tmp_path / "members.h5"
     with h5py.File(path, "w") as file:

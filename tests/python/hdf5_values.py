@@ -7,15 +7,17 @@ import h5py
 import numpy as np
 
 import thalweg as tw
+from thalweg._others.hdf5_types import hdf5_name_of
 
 
 def equal(mine: Any, theirs: Any) -> bool:
     """Values of a table, as they were read, and what h5py gives for the same dataset."""
     theirs = np.asarray(theirs)
     if isinstance(mine, tw.Rows):
-        return theirs.dtype.names is not None and all(
-            name in mine and equal(mine.members[name], theirs[name]) for name in theirs.dtype.names
-        )
+        if theirs.dtype.names is None:
+            return False
+        shown = {name: name if name in mine else hdf5_name_of(name) for name in theirs.dtype.names}  # notes tell it
+        return all(mine_ in mine and equal(mine.members[mine_], theirs[name]) for name, mine_ in shown.items())
     if isinstance(mine, tw.Ragged):
         if mine.shape != theirs.shape or not all(hasattr(each, "__len__") for each in theirs.reshape(-1)):
             return False

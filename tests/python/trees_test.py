@@ -256,3 +256,25 @@ def test_objects_of_classes_are_not_tried(real_data: Path) -> None:
     assert "it holds objects streamed by ROOT" in reasons["MetaData/_Generation_Parameters"]
     assert len(run["EventData"]) == 100  # an RNTuple
     assert len(run["MetaData"]) == 1
+
+
+def test_a_branch_that_is_shorter_than_its_tree_is_named(tmp_path: Path) -> None:
+    """ROOT writes such a branch if it was switched off for some events."""
+    path = tmp_path / "short.root"
+    values = np.arange(77, dtype=np.int32)
+    with uproot.recreate(path, compression=None) as file:
+        file.mktree("t", {"long": np.int32, "short": np.int32})
+        file["t"].extend({"long": values, "short": values})
+    stored = bytearray(path.read_bytes())
+    title = stored.rfind(b"short/I")
+    rows = stored.index(
+        (77).to_bytes(8, "big"), title + 45
+    )  # of the branch: the number behind its title is another one
+    stored[rows : rows + 8] = (5).to_bytes(8, "big")
+    path.write_bytes(stored)
+    with uproot.open(path) as file:
+        assert file["t"]["short"].num_entries == 5
+    with tw.open(path) as run:
+        assert run["t"].read()["long"].tolist() == values.tolist()
+        assert list(run["t"].schema) == ["long"]
+        assert [str(each) for each in run.problems] == ["t/short is left out (it has 5 rows, and the TTree has 77)"]

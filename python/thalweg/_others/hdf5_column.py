@@ -14,7 +14,14 @@ import numpy as np
 from thalweg._base.errors import DataError, UsageError
 from thalweg._others.hdf5_objects import H5Source, open_dataset
 from thalweg._others.hdf5_sources import sources_of
-from thalweg._others.hdf5_types import LeaveOut, hdf5_name_of, type_of_hdf5, values_of_hdf5, with_bytes
+from thalweg._others.hdf5_types import (
+    LeaveOut,
+    hdf5_name_of,
+    renamed_members,
+    type_of_hdf5,
+    values_of_hdf5,
+    with_bytes,
+)
 from thalweg._others.tree_types import NoTypeError
 from thalweg._schema.attributes import Attributes
 from thalweg._schema.types import Type
@@ -40,12 +47,12 @@ class H5Column:
         self.source = source
         self.cached: h5py.Dataset | None = None
         with source.opened() as file:
-            self.type = self._examine(file, open_dataset(file, path), leave_out)
+            self.type = self._examine(file, open_dataset(file, path), leave_out, notes)
             tried = self._values(file, 0, self._tried_rows())
         self.type = with_bytes(self.type, tried, path, notes)
         self.row_bytes = max(1, bytes_of(values_of_hdf5(self.type, tried)) // max(1, len(tried)))
 
-    def _examine(self, file: h5py.File, dataset: h5py.Dataset, leave_out: LeaveOut) -> Type:
+    def _examine(self, file: h5py.File, dataset: h5py.Dataset, leave_out: LeaveOut, notes: list[str]) -> Type:
         if not dataset.shape:
             raise NoTypeError("it is a scalar and has no rows")
         self._sources = sources_of(file, dataset, self.source.folders)
@@ -66,6 +73,7 @@ class H5Column:
             chunk_bytes = math.prod(self._chunks) * dataset.dtype.itemsize
             self._band_bytes = chunk_bytes * math.prod(-(-size // chunk) for size, chunk in sizes)
         type_ = type_of_hdf5(dataset.dtype, lambda name, why: leave_out(f"{self.path}.{name}", why))
+        notes += renamed_members(dataset.dtype, self.path)
         type_ = replace(type_, shape=(*dataset.shape[1:], *type_.shape))
         return with_attributes(type_, dataset, self.path, leave_out)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -77,6 +77,17 @@ def _struct(dtype: np.dtype[Any], leave_out: LeaveOut) -> Type:
     if not members:
         raise NoTypeError("none of its members can be read")
     return Type("struct", members=tuple(members.items()))
+
+
+def renamed_members(dtype: np.dtype[Any], path: str) -> Iterator[str]:
+    """Yields a sentence for each member of a compound, at any depth, that is shown under another name."""
+    base = dtype.subdtype[0] if dtype.subdtype else h5py.check_vlen_dtype(dtype) or dtype
+    if base is not dtype:
+        yield from renamed_members(np.dtype(base), path)
+    for field in dtype.names or ():
+        if (name := hdf5_name_of(field)) != field:
+            yield f"member '{field}' of {path} is shown as '{name}', since no column can have its name"
+        yield from renamed_members(dtype[field], f"{path}.{field}")
 
 
 def _inside(field: str, leave_out: LeaveOut) -> LeaveOut:

@@ -165,6 +165,7 @@ class TreeRun(Run):
         for path, branch in _leaves(tree):
             try:
                 field = _free_name(path, fields)
+                _check_rows(branch, int(tree.num_entries))
                 fields[field] = _type_of(branch)
                 branches[field] = branch
             except NoTypeError as error:
@@ -267,6 +268,12 @@ def _free_name(path: str, taken: Mapping[str, Type]) -> str:
         if name not in taken:
             return name
     raise NoTypeError("its name is that of another branch")
+
+
+def _check_rows(branch: Any, rows: int) -> None:
+    """Raises NoTypeError if a branch has fewer rows than its TTree, so that no value stands for the others."""
+    if branch.num_entries < rows:
+        raise NoTypeError(f"it has {branch.num_entries} rows, and the TTree has {rows}")
 
 
 def _type_of(branch: Any) -> Type:

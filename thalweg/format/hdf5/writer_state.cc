@@ -11,9 +11,10 @@ namespace {
 
 constexpr std::array<unsigned char, 8> kSuperblockSignature{0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};
 constexpr std::uint64_t kFirstUserBlockBytes = 512; // it is as long as that, or twice, four times, ... that
-constexpr std::uint8_t kFirstVersion = 2;           // that has the flags; older ones have another number at their place
+// libhdf5 sets and looks at the flags from this version on. Files of version 2 have any bits there.
+constexpr std::uint8_t kFirstVersion = 3;
 
-// Part of an HDF5 superblock, in versions 2 and 3.
+// Part of an HDF5 superblock, from version 2 on.
 struct SuperblockHead {
     std::array<unsigned char, 8> signature;
     std::uint8_t version;

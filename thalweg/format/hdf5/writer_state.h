@@ -15,7 +15,7 @@ std::optional<std::uint64_t> superblock_offset(storage::Storage const& file);
 // swmr: open for writing in a way that lets other programs read it meanwhile.
 enum class OpenMark : std::uint8_t { closed, swmr, writing };
 
-// Returns what the superblock says, which it does from version 2 on. A file whose writer was killed has the mark, too.
+// Returns what the superblock says, which it does from version 3 on. A file whose writer was killed has the mark, too.
 OpenMark writer_state(storage::Storage const& file);
 
 // Throws base::DataError if the content of the file may be of different moments.
