@@ -1,6 +1,9 @@
 """What `convert` keeps: everything. Between any two containers, and back."""
 
 import json
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -127,6 +130,78 @@ def test_a_damaged_source_leaves_no_target(source: Path, tmp_path: Path) -> None
     with pytest.raises(tw.DataError, match=r"table '.*', column '.*'"):
         tw.convert(damaged, tmp_path / "copy.h5")
     assert [each.name for each in tmp_path.iterdir()] == ["damaged.h5"]
+
+
+@pytest.mark.parametrize("ending", ["h5", "root"])
+def test_what_is_replaced_stays_until_the_new_file_is_complete(
+    ending: str, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = tmp_path / f"old.{ending}"
+    tw.convert(source, target)
+    old = target.read_bytes()
+    seen = []
+
+    def fails(done: float) -> None:
+        seen.append(target.read_bytes() == old)
+        if done > 0.5:
+            raise ValueError("in the middle")
+
+    with pytest.raises(ValueError, match="in the middle"):
+        tw.convert(source, target, force=True, progress=fails)
+    assert all(seen)
+    assert target.read_bytes() == old
+    assert [each.name for each in tmp_path.iterdir()] == [target.name]
+    monkeypatch.setattr("os.replace", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        tw.convert(source, target, force=True)
+    monkeypatch.undo()
+    assert target.read_bytes() == old
+    assert [each.name for each in tmp_path.iterdir()] == [target.name]
+    report = tw.convert(source, target, force=True, codec="zstd-1")
+    assert report.path == str(target)
+    assert target.read_bytes() != old
+    assert_equal(source, target)
+    assert [each.name for each in tmp_path.iterdir()] == [target.name]
+
+
+KILLED = """
+import os, signal, sys
+import thalweg as tw
+tw.convert(sys.argv[1], sys.argv[2], force=True, progress=lambda done: os.kill(os.getpid(), signal.SIGKILL))
+"""
+
+
+def test_a_killed_conversion_leaves_what_it_was_to_replace(source: Path, tmp_path: Path) -> None:
+    target = tmp_path / "old.h5"
+    target.write_text("mine")
+    for _ in range(2):
+        done = subprocess.run([sys.executable, "-c", KILLED, source, target], timeout=120, check=False)
+        assert done.returncode == -signal.SIGKILL
+        assert target.read_text() == "mine"
+    tw.convert(source, target, force=True)
+    assert_equal(source, target)
+    assert [each.name for each in tmp_path.iterdir()] == ["old.h5"]
+
+
+def test_runs_that_are_replaced(source: Path, tmp_path: Path) -> None:
+    target = tmp_path / "old.h5"
+    with tw.create(target, {"t": {"x": tw.int64}}) as out:
+        with pytest.raises(tw.UsageError, match="is still being written"):
+            tw.convert(source, target, force=True)
+        out.producer("t").append(x=[1, 2])
+    assert tw.open(target)["t"].read()["x"].tolist() == [1, 2]
+    out = tw.create(target, {"t": {"x": tw.int64}}, force=True)
+    with out.producer("t") as producer:
+        producer.append(x=[3])
+    out.abandon()
+    assert tw.open(target).is_open
+    tw.convert(source, target, force=True)
+    assert_equal(source, target)
+    assert [each.name for each in tmp_path.iterdir()] == ["old.h5"]
+    folder = tmp_path / "folder.h5"
+    folder.mkdir()
+    with pytest.raises(tw.UsageError, match="it is a directory"):
+        tw.convert(source, folder, force=True)
 
 
 def test_the_command_says_what_it_did(source: Path, tmp_path: Path, thalweg_command) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 
@@ -18,13 +18,13 @@ from thalweg._reading.run import Run
 from thalweg._schema.left_out import LeftOut
 from thalweg._schema.schema import Schema
 from thalweg._schema.tuning import Value, with_codec
-from thalweg._schema.types import Type
 from thalweg._writing.create import create
 from thalweg._writing.reports import RunReport
 from thalweg._writing.writer import Writer
 
 _BATCH_BYTES = 16 << 20
 _KEPT_BYTES = 64 << 20
+_LONGEST_NAME = 220  # leaves room for ".journal.12" and the like, and for what is put before it
 _OF_FILES_THAT_CONTINUE = {"next_file", "next_file_id", "previous_file", "previous_file_id"}
 """Metadata that apply to the source only: the new file continues no other file."""
 
@@ -50,7 +50,7 @@ def convert(
     lists the names.
 
     codec: the compression of `target`, as in `create`. The default is that of the container.
-    force: replace `target` if it exists.
+    force: replace `target` if it exists. It stays as it is until the new file is complete, which is written beside it.
     threads: the number of threads that copy and compress; 0: one for each usable core.
     tuning: knobs, as in `create`.
     progress: a function that is called now and then, from any thread, with the fraction that is done.
@@ -74,8 +74,9 @@ def convert(
     usable = threads or len(os.sched_getaffinity(0))
     copiers = max(1, min(usable, len(schema)))  # at most one for each table, since one producer keeps the row order
     written, note = names_for_root(schema) if target.endswith(".root") else (original_names(schema), "")
+    place = _Place(target, force)
     out = create(
-        target,
+        place.path,
         written,
         force=force,
         metadata={key: run.metadata[key] for key in run.metadata.keys() - _OF_FILES_THAT_CONTINUE},
@@ -84,16 +85,48 @@ def convert(
     try:
         _Copy(run, schema, written, out, progress).all_tables(copiers, max(1, usable // copiers))
         report = out.close()
-        return replace(report, problems=problems, notes=(*report.notes, *([note] if note else [])))
+        place.publish()
+        return replace(report, path=target, problems=problems, notes=(*report.notes, *([note] if note else [])))
     except BaseException:
         out.abandon()
-        _remove(target)
+        place.remove()
         raise
 
 
-def _remove(target: Path) -> None:
-    with suppress(Error):  # the caller must see the error that came before
-        _core.remove_run(os.path.abspath(target))
+class _Place:
+    """The place of the new file: under its name, or, if it replaces a file, under a hidden name beside that."""
+
+    def __init__(self, target: str, force: bool) -> None:
+        """Raises UsageError if what is there cannot be replaced."""
+        self._target = self.path = target
+        if force and os.path.lexists(target):
+            if os.path.isdir(target) or self._is_run():
+                _core.SetAside(os.path.abspath(target)).restore()  # this raises the error
+            folder, name = os.path.split(target)
+            # The same name each time, so that nothing stays of conversions that were killed.
+            self.path = os.path.join(folder, f".converting-{name[-_LONGEST_NAME:]}")
+
+    def _is_run(self) -> bool:
+        """Returns whether an unfinished run is there."""
+        return any(os.path.exists(f"{self._target}{each}") for each in (".journal", ".parts"))
+
+    def publish(self) -> None:
+        """Gives the complete file its name, durably."""
+        if self.path == self._target:
+            return
+        aside = _core.SetAside(os.path.abspath(self._target)) if self._is_run() else None
+        os.replace(self.path, self._target)
+        if aside is not None:
+            aside.discard()
+        folder = os.open(os.path.dirname(self._target) or ".", os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+    def remove(self) -> None:
+        with suppress(Error):  # the caller must see the error that came before
+            _core.remove_run(os.path.abspath(self.path))
 
 
 class _Copy:
@@ -131,7 +164,7 @@ class _Copy:
         old, new = self._schema[name].row, written.row
         with self._out.producer(written.name) as producer:
             # Values that are decoded together with those of a batch, in wide pages, are kept for the next one.
-            size, columns = self._batch_rows(name), list(_leaves(self._schema[name].row))
+            size, columns = self._batch_rows(name), list(self._schema[name].row.leaves())
             for rows in table.batches(columns, rows=size, memory_bytes=_KEPT_BYTES, threads=threads):
                 producer.append(rows if old == new else renamed(rows, old, new))
                 self._is_done(self._raw_bytes[name] * rows.row_count / len(table))
@@ -151,13 +184,6 @@ class _Copy:
             share = self._done_bytes / max(1, sum(self._raw_bytes.values()))
         if self._progress:
             self._progress(share)
-
-
-def _leaves(type_: Type, path: str = "") -> Iterator[str]:
-    if type_.name != "struct":
-        yield path
-    for name, member in type_.members:
-        yield from _leaves(member, f"{path}/{name}" if path else name)
 
 
 def _raw_bytes(run: Run, table: str) -> int:

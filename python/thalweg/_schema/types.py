@@ -105,6 +105,23 @@ class Type:
         members = tuple((name, member) for name, member in kept if member is not None)
         return replace(self, members=members) if members or not self.members else None
 
+    def bare(self) -> Type:
+        """Returns the type without units and descriptions."""
+        return Type(
+            self.name,
+            self.shape,
+            element=self.element.bare() if self.element else None,
+            members=tuple((name, member.bare()) for name, member in self.members),
+            type_name=self.type_name,
+        )
+
+    def leaves(self, path: str = "") -> Iterator[str]:
+        """Yields the paths of all members that are no structs."""
+        if self.name != "struct":
+            yield path
+        for name, member in self.members:
+            yield from member.leaves(f"{path}/{name}" if path else name)
+
     @property
     def has_split(self) -> bool:
         """Whether some complex numbers in it are stored as two columns."""
