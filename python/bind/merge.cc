@@ -23,10 +23,13 @@ void run_signal_handlers(std::uint64_t& next_ns) {
 }
 
 MergeResult merge_files(std::vector<std::string> const& inputs, std::string const& out, bool force,
-                        std::map<std::string, std::string> const& metadata) {
+                        std::map<std::string, std::string> const& metadata, std::string const& beside) {
     std::uint64_t next_ns = 0;
     return merge(inputs, out,
-                 {.force = force, .while_copying = [&] { run_signal_handlers(next_ns); }, .metadata = metadata});
+                 {.force = force,
+                  .while_copying = [&] { run_signal_handlers(next_ns); },
+                  .metadata = metadata,
+                  .beside = beside});
 }
 
 } // namespace
@@ -38,7 +41,7 @@ void bind_merge(nb::module_& module) {
                 &MergeResult::file_bytes>(module, "MergeResult")
         .def_ro("problems", &MergeResult::left_out);
     module.def("merge", merge_files, nb::arg("inputs"), nb::arg("out"), nb::arg("force"), nb::arg("metadata"),
-               nb::call_guard<nb::gil_scoped_release>());
+               nb::arg("beside"), nb::call_guard<nb::gil_scoped_release>());
 }
 
 } // namespace thalweg::bind

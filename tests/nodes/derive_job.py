@@ -72,7 +72,8 @@ def main(engine: str, address: str, path: str, folder: str, ending: str, nodes: 
         executor = executor_of(engine, address, stack)
         several = {"executor": executor, "nodes": int(nodes) or None, "node_timeout": TIMEOUT_S} if executor else {}
         both = derivations(Path(folder), ending)
-        report = tw.derive(path, both, range_bytes=1, attempts=20, workers=4, **several).run(progress)
+        carry = ["Runs"] if path.endswith(":Events") else []
+        report = tw.derive(path, both, range_bytes=1, attempts=20, workers=4, carry=carry, **several).run(progress)
         print(json.dumps(report.to_dict()), flush=True)
         print(report, file=sys.stderr, flush=True)
     if engine in ("own", "blind"):

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import awkward as ak
 import pytest
-from derive_cases import EVENTS, write_input
+from derive_cases import EVENTS, ROW, SMALL, events, write_input
 from derive_job import TIMEOUT_S
 from engine_jobs import (
     ENGINE,
@@ -95,6 +95,23 @@ def test_a_machine_that_dies_costs_nothing(
     assert "silent for 8 s" in notes
     assert "without node" in notes
     assert "machine3) has been silent" not in notes
+
+
+def test_carried_tables_are_there_once(make_machines: Make, tmp_path: Path) -> None:
+    with tw.create(tmp_path / "in.root", {"Events": ROW, "Runs": {"run": tw.uint32}}, tuning=SMALL) as out:
+        with out.producer("Events") as producer:
+            producer.append(events(0, 4000))
+        with out.producer("Runs") as producer:
+            producer.append(run=[7, 8, 9])
+    machines = make_machines(2)
+    job = EngineJob(machines, Path(f"{tmp_path / 'in.root'}:Events"), tmp_path / "out", ".root", [0, 1], 2)
+    job.wait_for("a third is done")
+    machines[1].kill()
+    report = job.report()
+    assert report["is_whole"]
+    assert not any("work units" in note for note in report["notes"])
+    for output in report["outputs"]:
+        assert tw.open(output["path"])["Runs"].read()["run"].tolist() == [7, 8, 9]
 
 
 def test_what_only_the_memory_of_a_machine_had_is_done_again(

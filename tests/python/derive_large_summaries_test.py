@@ -1,6 +1,10 @@
 """Summaries above 64 KiB: they are summed, resumed and merged like small ones, and lie in a table of their own."""
 
+import importlib
 import json
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +99,106 @@ def test_one_that_becomes_large_is_refused_by_name(inputs: Path, tmp_path: Path,
 
     with pytest.raises((tw.UsageError, tw.DerivationError), match=rf"a\.root, range \d+: {said}"):
         tw.derive(inputs, [tw.Derivation(tmp_path / "a.root", rows, summary=growing)], **_MANY).run()
+
+
+GROWING = """
+import os, signal
+import awkward as ak
+import hist
+import numpy as np
+import thalweg as tw
+
+BINS = 50
+
+
+def growing(of):
+    # The later the events, the more categories they have.
+    number = ak.to_numpy(of.event).astype(np.int64)
+    histogram = hist.Hist.new.StrCat([], growth=True, name="kind").Reg(BINS, 0, BINS, name="bin").Double()
+    for event in number:
+        weights = (event + 1) * 7919 * np.arange(1, BINS + 1) ** 3 % (1 << 31)
+        histogram.fill(kind=f"kind {event * event // 20_000}", bin=np.arange(BINS), weight=weights)
+    return {"n": len(number), "kinds": histogram, "by_name": {"kinds": histogram.values().sum(axis=0)}}
+
+
+def rows(of):
+    if os.path.exists("kill") and of.event[0] > 8_000:
+        os.unlink("kill")
+        os.kill(os.getppid(), signal.SIGKILL)
+    return {"event": of.event}
+
+
+def job(out, **options):
+    train = [tw.Derivation(out, rows, summary=growing)]
+    return tw.derive("in.root", train, workers=2, range_bytes=40_000, **options)
+
+
+if __name__ == "__main__":
+    job("a.root").run()
+"""
+
+
+def by_kind(histogram: Any) -> dict[str, list[float]]:
+    kinds, values = histogram["axes"][0]["bins"], histogram["values"]
+    return {kind: row[1:-1] for kind, row in zip(kinds, values, strict=False)}
+
+
+def test_a_histogram_that_grows_is_summed_resumed_and_merged(
+    inputs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is small in the first ranges, and too large for a work unit in the last ones."""
+    (tmp_path / "growing_job.py").write_text(GROWING)
+    (tmp_path / "kill").touch()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    Path("in.root").symlink_to(inputs)
+    first = subprocess.run([sys.executable, "growing_job.py"], timeout=300, check=False)
+    assert first.returncode == -signal.SIGKILL
+    module: Any = importlib.import_module("growing_job")
+    module.job("a.root", resume="trust").run()
+    module.job("b.root").run()
+    expected = by_kind(Summary(values=module.growing(events())).to_json()["values"]["kinds"])
+    run = tw.open("a.root")
+    sizes = [len(summary_of(run, unit)) for unit in run.units]
+    assert min(sizes) < MOST_BYTES // 4 < MOST_BYTES < max(sizes)
+    assert 0 < len(run[TABLE]) < len(run.units)
+    tw.merge(["a.root", "b.root"], "both.root")
+    for path, times in (("a.root", 1), ("both.root", 2)):
+        values = json.loads(tw.open(path).metadata["derive.result"])["values"]
+        assert values["n"] == EVENTS * times
+        found = by_kind(values["kinds"])
+        assert found.keys() == expected.keys()
+        for kind, row in expected.items():
+            assert found[kind] == [each * times for each in row]
+
+
+class Joined:
+    """A value of the user that grows, of a kind that nothing is known about."""
+
+    def __init__(self, parts: list[bytes]) -> None:
+        self.parts = parts
+
+    def merge(self, other: "Joined") -> "Joined":
+        return Joined(self.parts + other.parts)
+
+
+@pytest.mark.parametrize("kind", ["object", "dictionary", "empty"])
+def test_other_values_that_grow_are_summed(kind: str, inputs: Path, tmp_path: Path) -> None:
+    def growing(of: Any) -> dict[str, Any]:
+        first = int(of.event[0])
+        noise = np.random.default_rng(first).integers(0, 2**40, BINS if first > EVENTS // 2 else 3)
+        if kind == "object":
+            return {"parts": Joined([noise.tobytes()])}
+        return {"parts": {str(first): noise} if kind == "dictionary" or first else {}}
+
+    tw.derive(inputs, [tw.Derivation(tmp_path / "a.root", rows, summary=growing)], **_MANY).run()
+    run = tw.open(tmp_path / "a.root")
+    total = Summary()
+    for unit in run.units:
+        total.add(Summary.decoded(summary_of(run, unit)))
+    parts = total.values["parts"].parts if kind == "object" else list(total.values["parts"].values())
+    assert max(map(len, parts)) >= BINS
+    assert len(run[TABLE]) > 0
 
 
 def test_large_summaries_are_resumed(inputs: Path, tmp_path: Path) -> None:

@@ -248,6 +248,75 @@ def test_many_files_are_merged_with_few_descriptors(tmp_path: Path) -> None:
     assert of_uproot(out)["events"]["event"].to_list() == list(range(300))
 
 
+def with_trees(path: Path, number: int) -> Path:
+    with uproot.update(path) as file:
+        file.mktree("Runs", {"run": np.uint32, "sum": np.float64})
+        file["Runs"].extend({"run": np.array([number, number + 1], np.uint32), "sum": np.array([0.5, number])})
+        file.mktree("tags", {"n": np.int16})
+        file["histogram"] = np.histogram([1, 2, 3])
+    return path
+
+
+def runs_in(path: Path) -> dict[str, list[Any]]:
+    with uproot.open(path) as file:
+        found = file["Runs"].arrays()
+        return {name: found[name].to_list() for name in found.fields}
+
+
+def test_trees_are_carried_along(inputs: list[Path], tmp_path: Path) -> None:
+    for number, path in enumerate(inputs):
+        with_trees(path, 10 * number)
+    out = tmp_path / "out.root"
+    report = tw.merge(inputs, out, carry=["Runs", "events"])
+    assert runs_in(out) == {"run": [0, 1, 10, 11, 20, 21], "sum": [0.5, 0.0, 0.5, 10.0, 0.5, 20.0]}
+    assert [table.table for table in report.tables] == ["events", "sub/counts", "Runs"]
+    named = {each.path.rpartition(":")[2]: each.why for each in report.problems}
+    assert len(report.problems) == len(named) == 2
+    assert "it is a TTree" in named["tags"]
+    assert named["histogram"].endswith("; 2 other files too")
+    with tw.open(out) as run:
+        assert set(run) == {"events", "sub/counts", "Runs"}
+        assert len(run["events"]) == 700 + 701 + 702
+    assert tw.verify(out).is_sound
+    tw.merge([out], tmp_path / "again.root")
+    assert runs_in(tmp_path / "again.root") == runs_in(out)
+
+
+def test_the_command_carries_trees_along(inputs: list[Path], tmp_path: Path) -> None:
+    parts = [str(with_trees(each, 7)) for each in inputs[:2]]
+    done = run(*parts, "--out", tmp_path / "out.root", "--carry", "Runs", "--carry", "tag*", "--allow-missing")
+    assert done.returncode == 0, done.stderr
+    assert "4 tables" in done.stderr
+    assert runs_in(tmp_path / "out.root")["run"] == [7, 8, 7, 8]
+    with tw.open(tmp_path / "out.root") as merged:
+        assert len(merged["tags"]) == 0
+
+
+def test_trees_of_other_programs_are_carried_along(real_data: Path, tmp_path: Path) -> None:
+    source = real_data / "rntuple/test_int_5e4_rntuple_v1-0-0-0.root"
+    if not source.exists():
+        pytest.skip(f"there is no {source}")
+    paths = [Path(shutil.copy(source, tmp_path / f"{number}.root")) for number in range(2)]
+    for number, path in enumerate(paths):
+        with_trees(path, number)
+    tw.merge(paths, tmp_path / "out.root", carry="Runs")
+    assert runs_in(tmp_path / "out.root")["run"] == [0, 1, 1, 2]
+
+
+def test_trees_that_a_file_lacks_or_has_otherwise_are_named(inputs: list[Path], tmp_path: Path) -> None:
+    with_trees(inputs[0], 1)
+    out = tmp_path / "out.root"
+    with pytest.raises(tw.UsageError, match=r"b\.root has no table 'Runs' to carry along"):
+        tw.merge(inputs, out, carry=["Runs"])
+    with pytest.raises(tw.UsageError, match=r"'Run' is no table of .*a\.root"):
+        tw.merge(inputs, out, carry=["Run"])
+    with uproot.update(inputs[1]) as file:
+        file.mktree("Runs", {"run": np.uint32, "sum": np.float32})
+    with pytest.raises(tw.UsageError, match=r"b\.root: column 'sum' is float32, but float64 in .*a\.root"):
+        tw.merge(inputs[:2], out, carry=["Runs"])
+    assert not out.exists()
+
+
 @pytest.mark.parametrize("text", ["yes", "[1]", "7", '{"id": 3}'])
 def test_metadata_of_users_are_not_taken_for_ours(tmp_path: Path, text: str) -> None:
     paths = [write(tmp_path / f"{name}.root", 10 * ord(name), 10, metadata={"merge": text}) for name in "ab"]

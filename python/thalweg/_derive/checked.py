@@ -9,11 +9,13 @@ from typing import Any
 
 from thalweg._base.errors import UsageError
 from thalweg._base.given import integer_of, seconds_of
+from thalweg._derive.carried import Beside
 from thalweg._derive.derivation import Derivation
 from thalweg._derive.executors import machines_of
 from thalweg._derive.inputs import Inputs
 from thalweg._derive.outputs import Resume
 from thalweg._derive.unit import EventLoop
+from thalweg._schema.schema import TableSchema
 
 _MOST_NODES = 2**16
 
@@ -102,3 +104,15 @@ def check_loop(train: Sequence[Derivation], loop: EventLoop | None) -> None:
             raise UsageError(f"{name} has only a schema, and nothing appends rows: give a function, keep, or loop=")
         if loop is not None and not each.is_for_loop:
             raise UsageError(f"{name} has function or keep, and the job has a loop: give the derivation only a schema")
+
+
+def carried_of(beside: Beside, tables: Sequence[str]) -> tuple[TableSchema, ...]:
+    """Returns the tables to carry along. Raises UsageError if an output has a table of that name for its events."""
+    carried = beside.tables()
+    for each in carried:
+        if each.name in tables:
+            raise UsageError(
+                f"table '{each.name}' cannot be carried along (an output has its events in a table of that name): give "
+                "the derivation another table="
+            )
+    return carried

@@ -16,6 +16,7 @@ import numpy as np
 from thalweg._base.errors import DataError, UsageError
 from thalweg._base.file_state import FileState
 from thalweg._base.paths import Path
+from thalweg._derive.carried import Beside
 from thalweg._derive.clusters import page_ends
 from thalweg._derive.large_summaries import TABLE
 from thalweg._derive.opened import OpenInput, OpenInputs, opened_input, reopened
@@ -23,7 +24,7 @@ from thalweg._files.open import open  # noqa: A004
 from thalweg._reading.origin import Origin
 from thalweg._reading.run import Run
 from thalweg._reading.table import Table
-from thalweg._schema.attributes import Attributes
+from thalweg._schema.attributes import Attributes, common_attributes
 from thalweg._schema.left_out import LeftOut
 from thalweg._schema.schema import TableSchema
 from thalweg._schema.types import Type
@@ -136,8 +137,12 @@ class Inputs:
         return [LeftOut(f"{self.table}/{name}", why) for name, why in found]
 
 
-def open_inputs(inputs: Path | Iterable[Path], missing: Mapping[str, Any] | None = None) -> Inputs:
+def open_inputs(
+    inputs: Path | Iterable[Path], missing: Mapping[str, Any] | None = None, beside: Beside | None = None
+) -> Inputs:
     """Opens the input: "file", "file:Table", a pattern such as "data/*.root:Events", or several of these.
+
+    `beside` looks through all files.
 
     Raises UsageError if there is no such input, or if the tables of several files do not fit together.
     """
@@ -154,14 +159,17 @@ def open_inputs(inputs: Path | Iterable[Path], missing: Mapping[str, Any] | None
             name = _table_of(run, path, table)
             each_input = opened_input(run, name)
             files.append(_described(path, each_input, run.origin))
+            if beside is not None:
+                beside.look(run, (name, TABLE))
             schema = run.schema[name]
             schemas.append(next((other for other in schemas[-1:] if other == schema), schema))  # one object for all
-            found = (problem for problem in run.problems if problem.path.startswith(f"{name}/"))
-            problems.update({problem.path.removeprefix(f"{name}/"): problem.why for problem in found})
+            # Paths in HDF5 begin with a slash.
+            found = ((problem.path.removeprefix("/"), problem.why) for problem in run.problems)
+            problems.update({path.removeprefix(f"{name}/"): why for path, why in found if path.startswith(f"{name}/")})
             kept.keep_or_close(path, each_input)
     _check_different(files)
     fields, absent, lacking = _common(files, schemas, missing or {})
-    attrs, different = _common_attributes(schemas)
+    attrs, different = common_attributes([each.attrs for each in schemas])
     about = schemas[0].description if len({each.description for each in schemas}) == 1 else ""
     return Inputs(
         tuple(files),
@@ -244,7 +252,7 @@ def _common(
     for file, schema in zip(files, schemas, strict=True):
         for name, type_ in schema.fields:
             there, other = first.setdefault(name, (type_, file))
-            if there is not type_ and _bare(there) != _bare(type_):
+            if there is not type_ and there.bare() != type_.bare():
                 raise UsageError(
                     f"{file.path}: column '{name}' of table '{file.table}' is {type_}, but {there} in {other.path}: "
                     "derive from these files in separate jobs"
@@ -259,16 +267,6 @@ def _common(
                 absent.setdefault(name, f"{file.path} does not have it")
     fields = tuple((name, type_) for name, (type_, _) in first.items() if name not in absent)
     return fields, dict(sorted(absent.items())), lacking
-
-
-def _common_attributes(schemas: Sequence[TableSchema]) -> tuple[Attributes, tuple[str, ...]]:
-    """Returns the attributes that all tables have with the same value, and the names of the others."""
-    stored = [each.attrs.to_json() for each in schemas]
-    names = sorted({name for each in stored for name in each})
-    same = [name for name in names if all(each.get(name) == stored[0].get(name) for each in stored)]
-    return Attributes({name: schemas[0].attrs[name] for name in same}), tuple(
-        name for name in names if name not in same
-    )
 
 
 def _is_filled(missing: Mapping[str, Any], name: str) -> bool:
@@ -289,14 +287,3 @@ def _check_fill(name: str, type_: Type, value: Any) -> None:
         is_same = False
     if not is_same:
         raise UsageError(f"missing: {value!r} is no value of column '{name}', which is {type_}: give one")
-
-
-def _bare(type_: Type) -> Type:
-    """Returns the type without its unit and description."""
-    return Type(
-        type_.name,
-        type_.shape,
-        element=_bare(type_.element) if type_.element else None,
-        members=tuple((name, _bare(member)) for name, member in type_.members),
-        type_name=type_.type_name,
-    )

@@ -13,6 +13,7 @@ from thalweg._base.given import integer_of, nanoseconds_of
 from thalweg._base.paths import Path
 from thalweg._derive import checked
 from thalweg._derive.books import Books, Fault
+from thalweg._derive.carried import Beside
 from thalweg._derive.derivation import Derivation
 from thalweg._derive.executors import ExecutorWorkers, check_executor, executor_of, workers_of
 from thalweg._derive.function_identity import identity_of
@@ -26,6 +27,7 @@ from thalweg._derive.outputs import (
     Machines,
     Output,
     Resume,
+    append_carried,
     create_output,
     is_there,
     opened_together,
@@ -53,8 +55,9 @@ class DerivationJob:
                  workers: int | None, executor: Any, order: str, resume: Resume, force: bool, on_error: str,
                  attempts: int, timeout: float | None, start: str | None, ranges_per_group: int | None,
                  range_bytes: int | None, nodes: int | None, node_timeout: float,
-                 missing: Mapping[str, Any] | None = None) -> None:  # fmt: skip
-        self.inputs: Inputs = open_inputs(inputs, missing)
+                 missing: Mapping[str, Any] | None = None, carry: str | Iterable[str] = ()) -> None:  # fmt: skip
+        self._beside = Beside(carry)
+        self.inputs: Inputs = open_inputs(inputs, missing, self._beside)
         self._train = checked.train_of(train, self.inputs)
         self._timeout, self._start = checked.timeout_of(timeout), start
         executor = executor_of(executor)
@@ -75,12 +78,14 @@ class DerivationJob:
         kept = tuple(tuple(self.inputs.kept(each.patterns, f"{each.path}")) for each in self._train)
         tables = tuple(each.table or self.inputs.table.rpartition("/")[2] for each in self._train)
         identities = tuple(identity_of(*each.functions(loop)) for each in self._train)
-        self._job = Job(self.inputs, self._train, kept, tables, loop, identities, state_of_generators())
+        carried = checked.carried_of(self._beside, tables)
+        self._job = Job(self.inputs, self._train, kept, tables, carried, loop, identities, state_of_generators())
         self._plan = self._chosen_plan(ranges_per_group, range_bytes)
         left_out = {each.path: each for output in self._train for each in self.inputs.left_out(output.patterns)}
+        left_out |= self._beside.left_out
         self.report = DerivationReport(events=self.inputs.rows, left_out=list(left_out.values()))
         """The report of the work so far. `run` returns the same report."""
-        self.report.notes += self.inputs.notes()
+        self.report.notes += [*self.inputs.notes(), *self._beside.notes(self.inputs.table)]
         if self.inputs.different:
             names = ", ".join(self.inputs.different)
             self.report.notes.append(f"the outputs lack attributes that differ between the input files: {names}")
@@ -185,7 +190,7 @@ class DerivationJob:
         with opened_together(new if together else ()) as outputs:
             for index, resumed in enumerate(is_resumed):
                 if resumed:
-                    output, notes = resume_output(self._job, index, self._resume == "trust")
+                    output, notes = resume_output(self._job, index, self._plan, self._resume == "trust")
                     outputs.append(output)
                     self.report.notes += notes
                 else:
@@ -193,6 +198,7 @@ class DerivationJob:
                     outputs.append(create_output(self._job, index, self._plan, fields[index], force, self._machines))
             if nodes is not None:
                 nodes.wait_until_joined(outputs)
+            append_carried(outputs, self._job, self._plan, self._beside)
         return outputs
 
     def _bring(self, nodes: Nodes, workers: ExecutorWorkers) -> None:
@@ -260,11 +266,10 @@ class DerivationJob:
                 file, output.writer = output.writer.close(), None
                 if nodes is not None:
                     self.report.notes += nodes.missed_at_close(file)
-                has_all_ranges = nodes is not None and file.units == len(books.summaries[index])
-                if file.units != len(books.summaries[index]):
-                    self.report.notes.append(
-                        f"{output.path} has {file.units} ranges, but {len(books.summaries[index])} were committed"
-                    )
+                units = len(books.summaries[index]) + bool(self._job.carried)
+                has_all_ranges = nodes is not None and file.units == units
+                if file.units != units:
+                    self.report.notes.append(f"{output.path} has {file.units} work units, but {units} were committed")
             self.report.outputs.append(OutputReport(output.path, summary.rows, summary, file, has_all_ranges))
         if nodes is not None:
             nodes.end()

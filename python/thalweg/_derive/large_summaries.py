@@ -16,7 +16,7 @@ TABLE = "derive_summaries"
 """The table; also the name under which a worker tells with the fields of an output that the output needs the table."""
 PART = list_(uint8)
 LARGE_BYTES = MOST_BYTES // 4
-"""If the summary of the first events is larger than this without compression, the output has the table."""
+"""If the summary of the first events is larger than this without compression, or can grow, the output has the table."""
 _FIELD = "summary"
 _IN_TABLE = b"t"  # the summary of a unit whose row of the table has it; no other summary begins with this byte
 

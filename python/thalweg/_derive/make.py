@@ -31,6 +31,7 @@ def derive(
     nodes: int | None = None,
     node_timeout: float = 60,
     missing: Mapping[str, Any] | None = None,
+    carry: str | Iterable[str] = (),
 ) -> DerivationJob:
     """Returns a job that reads events once and writes all outputs of a train. `tw.derive(...).run()` runs it.
 
@@ -77,6 +78,9 @@ def derive(
         range counts once. A job of several machines cannot be resumed.
     missing: the values of columns that a file lacks, by name or pattern, such as `{"HLT_*": False}`. They stand for
         numbers only.
+    carry: other tables of the input that all outputs get with all their rows, by name or pattern, such as `["Runs",
+        "LuminosityBlocks"]`. The rows of one file follow those of the file before it, whatever events are selected. All
+        files must have these tables, with the same columns. The report has a note about what is not carried along.
 
     Raises UsageError if inputs, outputs or options are wrong.
     """
@@ -98,4 +102,5 @@ def derive(
         nodes=nodes,
         node_timeout=node_timeout,
         missing=missing,
+        carry=carry,
     )

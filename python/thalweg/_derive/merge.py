@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from thalweg._base.errors import DataError, UsageError
 from thalweg._base.given import path_of
 from thalweg._base.paths import Path
+from thalweg._derive.carried import Beside
 from thalweg._derive.large_summaries import summary_of
 from thalweg._derive.outputs import OPTIONS, RESULT
 from thalweg._derive.ranges import as_text
@@ -18,13 +21,16 @@ from thalweg._derive.summaries import Summary
 from thalweg._files.merge import MergeReport, merge_files
 from thalweg._files.open import open  # noqa: A004
 from thalweg._reading.run import Run
+from thalweg._schema.left_out import LeftOut
+from thalweg._schema.schema import Schema
 from thalweg._values.row_groups import Unit
+from thalweg._writing.create import create
 
 _MERGED = "merge"
 """The name of the metadata in which a merged file tells its inputs."""
 
 
-def merge(inputs: Iterable[Path], out: Path, *, force: bool = False) -> MergeReport:
+def merge(inputs: Iterable[Path], out: Path, *, force: bool = False, carry: str | Iterable[str] = ()) -> MergeReport:
     """Merges the RNTuples of several files into one file, in the order in which the files are given.
 
     Pages are copied as they are stored, and their checksums are verified; page lists and footers are new. The files may
@@ -35,18 +41,61 @@ def merge(inputs: Iterable[Path], out: Path, *, force: bool = False) -> MergeRep
     gets its name only once it is complete and durable.
 
     force: replace `out` if it exists.
+    carry: TTrees beside the RNTuples, by name or pattern, such as `["Runs", "LuminosityBlocks"]`. `out` has them as
+        RNTuples, with the rows of all files. uproot reads their values, which are written anew.
 
-    Objects that are not RNTuples are left out, and `problems` of the report lists them. Raises UsageError if files
-    differ (and names table and field), are given twice, are copies of one run, hold each other or are still being
-    written, if their summaries cannot be added, or if `out` exists; DataError if a page is damaged, and names file,
-    table and row. There is no `out` then.
+    Other objects that are not RNTuples are left out, and `problems` of the report lists them. Raises UsageError if
+    files differ (and names table and field), are given twice, are copies of one run, hold each other or are still being
+    written, if their summaries cannot be added, if a file lacks a table that is carried along, or if `out` exists;
+    DataError if a page is damaged, and names file, table and row. There is no `out` then.
     """
     if isinstance(inputs, str | os.PathLike):
         raise UsageError(f"inputs cannot be {os.fspath(inputs)!r} (it is one file): give a list of files")
     names = [path_of(each) for each in inputs]
     parts = dict(_parts_of(names))
     _check_apart(parts)
-    return merge_files(names, path_of(out), bool(force), _added_results(parts) if len(parts) == len(names) else {})
+    added = _added_results(parts) if len(parts) == len(names) else {}
+    beside = Beside(carry)
+    with _trees_carried(names, beside) as (path, trees):
+        report = merge_files(names, path_of(out), bool(force), added, path)
+    carried = {f"{name}:{tree}" for name in names for tree in trees}
+    left_out = [each for each in report.problems if each.path not in carried]
+    return replace(report, problems=(*_named_once(left_out), *beside.left_out.values()))
+
+
+@contextmanager
+def _trees_carried(names: Sequence[str], beside: Beside) -> Iterator[tuple[str, list[str]]]:
+    """Yields a file with the TTrees of all files that are carried along, one after the other, and their names."""
+    if not beside.asks:
+        yield "", []
+        return
+    copied: set[str] = set()
+    for name in names:
+        with open(name) as run:
+            ntuples = [each for each in run if run[each].stored_in() is not None]
+            beside.look(run, ntuples)
+            copied.update(ntuples)
+    schema = Schema(beside.tables(copied))
+    if not schema:
+        yield "", []
+        return
+    with TemporaryDirectory(prefix="thalweg-merge-") as folder:
+        path = os.path.join(folder, "carried.root")
+        with create(path, schema) as out, ExitStack() as stack:
+            producers = {name: stack.enter_context(out.producer(name)) for name in schema}
+            for name, rows in beside.batches(schema.tables):
+                producers[name].append(rows)
+        yield path, list(schema)
+
+
+def _named_once(problems: Iterable[LeftOut]) -> Iterator[LeftOut]:
+    """Yields what is left out once for all files that have it."""
+    by_object: dict[tuple[str, str], list[LeftOut]] = {}
+    for each in problems:
+        by_object.setdefault((each.path.rpartition(":")[2], each.why), []).append(each)
+    for first, *others in by_object.values():
+        more = f"; {len(others)} other file{'s'[: len(others) != 1]} too" if others else ""
+        yield replace(first, why=first.why + more)
 
 
 @dataclass

@@ -5,27 +5,31 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from thalweg import _core
 from thalweg._base.errors import Error, UsageError
+from thalweg._derive.carried import Beside
 from thalweg._derive.function_identity import PYTHON
 from thalweg._derive.inputs import Inputs
 from thalweg._derive.large_summaries import PART, TABLE, summary_of, table_of_summaries
 from thalweg._derive.ranges import RangePlan, as_text
 from thalweg._derive.session import Job
+from thalweg._derive.summaries import Summary
 from thalweg._files.open import open  # noqa: A004
 from thalweg._files.recover import recover
 from thalweg._reading.run import Run
 from thalweg._schema.schema import Schema, TableSchema
 from thalweg._schema.types import Type, as_type
+from thalweg._writing.attached import attach
 from thalweg._writing.create import create
+from thalweg._writing.work_unit import UnitOfGroup, WorkUnit
 from thalweg._writing.writer import Writer
 
 Resume: TypeAlias = "bool | Literal['trust']"
-_COMPARED = ("table", "keep", "cuts", "schema", "codec", "missing", "one_row_an_event", "copy_pages", "tuning")
+_COMPARED = ("table", "keep", "cuts", "schema", "codec", "missing", "one_row_an_event", "copy_pages", "tuning", "carry")
 PLAN, OPTIONS, RESULT, NODES = "derive.plan", "derive.options", "derive.result", "derive.nodes"
 """The names of the metadata of an output: ranges and inputs; functions and options; the result, written at the end; and
 the machines, if there were several."""
@@ -54,6 +58,7 @@ def creation_options_of(job: Job, index: int) -> dict[str, Any]:
         "one_row_an_event": derivation.one_row_an_event,
         "copy_pages": derivation.copy_pages,
         "tuning": {name: str(value) for name, value in (derivation.tuning or {}).items()},
+        **({"carry": [each.name for each in job.carried]} if job.carried else {}),
         "functions": [
             getattr(each, "__qualname__", repr(each)) if each else "" for each in derivation.functions(job.loop)
         ],
@@ -95,7 +100,8 @@ def create_output(
     derivation = job.train[index]
     own = tuple(field for field in fields if field != (TABLE, PART))
     table = TableSchema(job.tables[index], own, job.inputs.description, job.inputs.attrs)
-    schema = Schema((table,) if len(own) == len(fields) else (table, table_of_summaries()))
+    summaries = () if len(own) == len(fields) else (table_of_summaries(),)
+    schema = Schema((table, *job.carried, *summaries))
     metadata = {PLAN: plan_text(plan, job.inputs), OPTIONS: as_text(creation_options_of(job, index))}
     writer = create(
         derivation.path,
@@ -122,7 +128,7 @@ def _codec_of_input(job: Job, index: int) -> str | None:
     return job.inputs.codec_of(job.kept[index])
 
 
-def resume_output(job: Job, index: int, trusts: bool) -> tuple[Output, list[str]]:
+def resume_output(job: Job, index: int, plan: RangePlan, trusts: bool) -> tuple[Output, list[str]]:
     """Resumes an output, and returns notes for the report. Raises UsageError if its input, functions or options are not
     those of the job.
 
@@ -142,13 +148,35 @@ def resume_output(job: Job, index: int, trusts: bool) -> tuple[Output, list[str]
     try:
         now = open(path)
         committed = {int(unit.key): summary_of(now, unit) for unit in now.units}
+        if job.carried and writer is None and plan.number_of_carried not in committed:
+            raise UsageError(f"{path} cannot be resumed (it is complete and lacks carried tables): give force=True")
         if writer is not None and (missing := set(writer.committed_keys()) - committed.keys()):
             raise Error(f"{path}: {len(missing)} ranges are committed and cannot be read")
+        committed.pop(plan.number_of_carried, None)
     except BaseException:
         if writer is not None:
             writer.abandon("the job could not be resumed")
         raise
     return Output(path, writer, committed, is_new=False), notes
+
+
+def append_carried(outputs: Sequence[Output], job: Job, plan: RangePlan, beside: Beside) -> None:
+    """Appends the rows of carried tables to all outputs that lack them, in one work unit, which has no events."""
+    number, nothing = plan.number_of_carried, Summary().encoded()
+    with ExitStack() as stack:
+        units: list[WorkUnit | UnitOfGroup] = []
+        for each in outputs:
+            if not job.carried or each.writer is None or each.writer.is_committed(number):
+                continue
+            attached = stack.enter_context(attach(each.writer.handle))  # its end writes the rows to the disk
+            if plan.per_group:
+                group = stack.enter_context(attached.work_group(number // plan.per_group))
+                units.append(stack.enter_context(group.work_unit(number, nothing)))
+            else:
+                units.append(stack.enter_context(attached.work_unit(number, nothing)))
+        for table, rows in beside.batches(job.carried) if units else ():
+            for unit in units:
+                unit[table].append(rows)
 
 
 @contextmanager
@@ -200,7 +228,7 @@ def _check(path: str, metadata: dict[str, str], job: Job, index: int, trusts: bo
         raise UsageError(f"{path} cannot be resumed ({what}): begin anew with force=True")
     options, wanted = json.loads(metadata[OPTIONS]), creation_options_of(job, index)
     for name in _COMPARED:
-        if options.get(name) != wanted[name]:
+        if options.get(name) != wanted.get(name):
             raise UsageError(
                 f"{path} cannot be resumed ({name} was {options.get(name)!r}): give the same as at its beginning, or "
                 "begin anew with force=True"

@@ -61,6 +61,12 @@ class RangePlan:
         """Returns the number of the work unit of a task, or of its group."""
         return task[0].number // max(1, self.per_group)
 
+    @property
+    def number_of_carried(self) -> int:
+        """The key of the work unit of carried tables: the first one behind the ranges, in a group of its own."""
+        count = sum(map(len, self.files))
+        return -(-count // self.per_group) * self.per_group if self.per_group else count
+
     def to_json(self) -> dict[str, Any]:
         return {"files": [list(ends) for ends in self.files], "per_group": self.per_group}
 

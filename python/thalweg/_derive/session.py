@@ -22,7 +22,7 @@ from thalweg._derive.lazy import LazyForm, LazyRows
 from thalweg._derive.opened import FewOpenInputs
 from thalweg._derive.ranges import Range
 from thalweg._derive.seeds import Seeds, SeedState
-from thalweg._derive.summaries import MOST_BYTES, Summary
+from thalweg._derive.summaries import MOST_BYTES, Summary, can_grow
 from thalweg._derive.types import UnknownTypeError, type_of_values
 from thalweg._derive.unit import EventLoop, EventRange, OutputRows, looped
 from thalweg._schema.schema import TableSchema
@@ -44,6 +44,8 @@ class Job:
     """The columns that each derivation keeps."""
     tables: tuple[str, ...]
     """The table of each output."""
+    carried: tuple[TableSchema, ...] = ()
+    """The other tables of the input that all outputs have."""
     loop: EventLoop | None = None
     """The event loop, if rows come from one and not from functions."""
     identities: tuple[Identity, ...] = ()
@@ -107,16 +109,17 @@ class WorkerSession:
         for index in range(len(self._job.train)):
             fields = self._fields_of(index, ranges, announce)
             announce(("trying",))
-            found.append((*fields, (TABLE, PART)) if self._is_summary_large(index, ranges) else fields)
+            found.append((*fields, (TABLE, PART)) if self._needs_table(index, ranges) else fields)
         return found
 
-    def _is_summary_large(self, index: int, ranges: Sequence[Range]) -> bool:
-        """Returns whether the summary of the first events is so large that those of ranges need a table."""
+    def _needs_table(self, index: int, ranges: Sequence[Range]) -> bool:
+        """Returns whether summaries of ranges may need a table: that of the first events is large, or can grow."""
         if self._job.train[index].summary is None or not ranges:
             return False
         if index not in self._tried:  # no function was called
             self._tried[index] = self._first_summary(index, self._samples(ranges))
-        return len(self._tried[index].plain()) > LARGE_BYTES
+        tried = self._tried[index]  # without values: nothing is known, since all failed that was tried
+        return not tried.values or any(map(can_grow, tried.values.values())) or len(tried.plain()) > LARGE_BYTES
 
     def open(self, handles: Sequence[str | None]) -> None:
         """Attaches to the outputs; the handle of a complete output is None."""
@@ -199,7 +202,8 @@ class WorkerSession:
         if len(text) > MOST_BYTES and TABLE not in self._attached[out].schema:
             raise UsageError(
                 f"{what}: the summary takes {len(text):,} bytes, and at most {MOST_BYTES:,} have room in this output "
-                "(that of the first events was small): give all bins or categories from the first events on"
+                "(that of the first events was small, and nothing in it could grow): give its large values from the "
+                "first events on"
             )
         return text
 

@@ -134,6 +134,16 @@ def _is_histogram(value: Any) -> bool:
     return hasattr(value, "axes") and hasattr(value, "storage_type") and hasattr(type(value), "__add__")
 
 
+def can_grow(value: Any) -> bool:
+    """Returns whether a value may be much larger in another range. Numbers, arrays and histograms with fixed axes are
+    not, and dictionaries of numbers, such as cut flows, are taken to stay small."""
+    if isinstance(value, dict):
+        return not value or not all(map(_is_number, value.values()))
+    if _is_histogram(value):
+        return any(getattr(axis.traits, "growth", True) for axis in value.axes)
+    return hasattr(value, "merge")
+
+
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float | complex)
 

@@ -33,7 +33,8 @@ class MergeReport(Report):
     """The size of all pages with their checksums."""
     file_bytes: int
     problems: tuple[LeftOut, ...]
-    """The parts of the inputs that the result does not have, each with the reason."""
+    """The parts of the inputs that the result does not have, each with the reason; what several files have is named
+    once, with the first of them."""
 
     @property
     def rows(self) -> int:
@@ -50,6 +51,7 @@ class MergeReport(Report):
         return "\n".join([*lines, *map(str, self.problems)])
 
 
-def merge_files(names: list[str], out: str, force: bool, metadata: dict[str, str]) -> MergeReport:
-    """Merges files of RNTuples. Entries of `metadata` replace those that the inputs share."""
-    return MergeReport.of(_core.merge(names, out, force, metadata), inputs=tuple(names))
+def merge_files(names: list[str], out: str, force: bool, metadata: dict[str, str], beside: str) -> MergeReport:
+    """Merges files of RNTuples. Entries of `metadata` replace those that the inputs share, and the result also has the
+    tables of the file `beside`, if one is given."""
+    return MergeReport.of(_core.merge(names, out, force, metadata, beside), inputs=tuple(names))

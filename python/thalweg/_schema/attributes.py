@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -143,3 +143,13 @@ def _fixed(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 def _of(owner: str) -> str:
     return f" of {owner}" if owner else ""
+
+
+def common_attributes(of_each: Sequence[Attributes]) -> tuple[Attributes, tuple[str, ...]]:
+    """Returns the attributes that all owners have with the same value, and the names of the others."""
+    stored = [each.to_json() for each in of_each]
+    names = sorted({name for each in stored for name in each})
+    same = [name for name in names if all(each.get(name) == stored[0].get(name) for each in stored)]
+    return Attributes.from_json({name: stored[0][name] for name in same}), tuple(
+        name for name in names if name not in same
+    )

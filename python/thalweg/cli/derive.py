@@ -28,8 +28,8 @@ def derive(
         str,
         typer.Argument(
             metavar="FILE.py",
-            help="A Python file that defines `train` (a list of tw.Derivation) and, optionally, `inputs`, `loop` and "
-            "`missing`.",
+            help="A Python file that defines `train` (a list of tw.Derivation) and, optionally, `inputs`, `loop`, "
+            "`missing` and `carry`.",
         ),
     ],
     trust: Annotated[
@@ -98,6 +98,14 @@ def derive(
         str | None,
         typer.Option(metavar="CODEC", help="Compression of the outputs whose derivation has no codec, as in record."),
     ] = None,
+    carry: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TABLE",
+            help="Another table of the input that all outputs get with all its rows, such as Runs: a name or a "
+            "pattern. Can be repeated.",
+        ),
+    ] = None,
     set_: SetOption = None,
     quiet: Annotated[bool, typer.Option(help="Show no progress.", show_default=False)] = False,
     allow_missing: AllowMissingOption = False,
@@ -135,6 +143,7 @@ def derive(
         start=start,
         range_bytes=size_bytes(range_bytes) if range_bytes is not None else None,
         missing=getattr(module, "missing", None),
+        carry=carry if carry else getattr(module, "carry", ()),
     )
     try:
         with DerivationProgress(quiet, job.inputs.rows) as progress:

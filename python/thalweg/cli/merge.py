@@ -17,6 +17,14 @@ def merge(
     force: Annotated[
         bool, typer.Option("--force", show_default=False, help="Replace the new file if it exists.")
     ] = False,
+    carry: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TREE",
+            help="A TTree of all files that the new file gets as an RNTuple, with the rows of all files: a name or a "
+            "pattern. Can be repeated.",
+        ),
+    ] = None,
     allow_missing: AllowMissingOption = False,
     json: JsonOption = False,
 ) -> int:
@@ -25,7 +33,7 @@ def merge(
     Rows keep the order in which the files are named. All files must have the same tables, fields and column types. If
     objects are not kept, such as those that are not RNTuples, the command names them and exits with code 1.
     """
-    report = thalweg.merge(inputs, out, force=force)
+    report = thalweg.merge(inputs, out, force=force, carry=carry or ())
     if json:
         print_json(report.to_dict())
     else:

@@ -90,9 +90,11 @@ MergeResult merge(std::vector<std::string> const& inputs, std::string const& out
 
     MergeResult result;
     result.path = out;
-    auto const text = merged_text(read, options.metadata, result);
+    std::optional<MergeInput> beside;
+    if (!options.beside.empty()) beside = checked_input(options.beside);
+    auto const text = merged_text(read, beside, options.metadata, result);
     storage::UnpublishedFile made(out);
-    auto const merged = format::rntuple::merge(read, made, text, options.while_copying);
+    auto const merged = format::rntuple::merge(read, beside, made, text, options.while_copying);
     for (auto const& table : merged.tables)
         result.tables.push_back({table.name, table.rows, table.clusters, table.pages});
     result.copied_bytes = merged.copied_bytes;

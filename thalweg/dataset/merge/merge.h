@@ -16,6 +16,8 @@ struct MergeOptions {
     std::function<void()> while_copying = {}; // called now and then; may throw
     // Entries of the metadata of the result, if all inputs are Thalweg's. They replace those that the inputs share.
     std::map<std::string, std::string> metadata = {};
+    // A complete file of Thalweg's, whose tables the result has, too. No input has tables of these names. Empty: none.
+    std::string beside = {};
 };
 
 struct MergedTableReport {

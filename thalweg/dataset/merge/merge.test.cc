@@ -133,6 +133,25 @@ TEST_F(Merge, RowsUnitsAndMetadataOfAllFilesAreInOne) {
     EXPECT_EQ(told[1]["id"], Reader::open(b)->head().id);
 }
 
+TEST_F(Merge, TablesOfAFileBesideComeBehindThoseOfTheInputs) {
+    write(a, 0, 3, "zstd-1");
+    write(b, 1000, 4, "zstd-1");
+    auto const beside = directory.file("beside.root");
+    {
+        auto const writer = Writer::create(beside, {{{"extra", {scalar("n", model::Scalar::uint64)}, ""}}}, {});
+        std::uint64_t const rows[] = {7, 8, 9};
+        writer->producer("extra").append(3, std::vector<std::span<std::byte const>>{std::as_bytes(std::span(rows))});
+        writer->close(kTimeoutNs);
+    }
+    auto const result = merge({a, b}, out, {.beside = beside});
+    ASSERT_EQ(result.tables.size(), 3u);
+    EXPECT_EQ(result.tables[2].table, "extra");
+    EXPECT_EQ(result.tables[2].rows, 3u);
+    EXPECT_EQ(result.units, 7u);
+    expect_rows(out, {{0, 3}, {1000, 4}});
+    EXPECT_EQ(column<std::uint64_t>(*Reader::open(out), 2, 0, {0, 3}), (std::vector<std::uint64_t>{7, 8, 9}));
+}
+
 TEST_F(Merge, WhatWasMergedCanBeMergedAgain) {
     write(a, 0, 3, "zstd-1");
     write(b, 1000, 4, "zstd-1");

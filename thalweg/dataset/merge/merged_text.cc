@@ -111,7 +111,8 @@ void list_other_attributes(std::vector<MergeInput> const& inputs, MergeResult& r
 
 void list_left_out(MergeInput const& input, bool with_run, MergeResult& result) {
     for (auto const& tree : input.content.trees)
-        result.left_out.push_back({input.path + ":" + tree, "it is a TTree, and only RNTuples are merged"});
+        result.left_out.push_back(
+            {input.path + ":" + tree, "it is a TTree, and only RNTuples are merged unless carry= (--carry) names it"});
     for (auto const& other : input.content.others)
         result.left_out.push_back({input.path + ":" + other.path, "it is no RNTuple"});
     if (with_run || !input.content.text) return;
@@ -121,8 +122,8 @@ void list_left_out(MergeInput const& input, bool with_run, MergeResult& result) 
 
 } // namespace
 
-MergedText merged_text(std::vector<MergeInput> const& inputs, std::map<std::string, std::string> const& metadata,
-                       MergeResult& result) {
+MergedText merged_text(std::vector<MergeInput> const& inputs, std::optional<MergeInput> const& beside,
+                       std::map<std::string, std::string> const& metadata, MergeResult& result) {
     auto const all_own = std::ranges::all_of(inputs, [](auto const& each) { return is_own(each.content); });
     for (auto const& input : inputs) list_left_out(input, all_own, result);
     MergedText text;
@@ -139,8 +140,15 @@ MergedText merged_text(std::vector<MergeInput> const& inputs, std::map<std::stri
     text.metadata = common;
     for (auto const& [key, value] : metadata) text.metadata[key] = value;
     text.metadata[kMergedName] = told(inputs, common);
-    text.head = model::make_run_head(first.schema, {}, text.metadata);
-    text.head->layouts = first.layouts;
+    auto schema = first.schema;
+    auto layouts = first.layouts;
+    if (beside) {
+        auto const& more = beside->content.text->head;
+        schema.tables.insert(schema.tables.end(), more.schema.tables.begin(), more.schema.tables.end());
+        layouts.insert(layouts.end(), more.layouts.begin(), more.layouts.end());
+    }
+    text.head = model::make_run_head(std::move(schema), {}, text.metadata);
+    text.head->layouts = std::move(layouts);
     text.seed = text.head->id;
     text.created_s = text.head->created_s;
     UnitMerger units(*text.head);

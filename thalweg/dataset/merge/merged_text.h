@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,9 +11,10 @@
 
 namespace thalweg::dataset {
 
-// Counts the work units of the result, and lists there what of the inputs is not kept. `metadata` has entries that
-// replace those of the inputs.
+// Counts the work units of the result, and lists there what of the inputs is not kept. The result also has the tables
+// of the file `beside`. `metadata` has entries that replace those of the inputs.
 format::rntuple::MergedText merged_text(std::vector<format::rntuple::MergeInput> const& inputs,
+                                        std::optional<format::rntuple::MergeInput> const& beside,
                                         std::map<std::string, std::string> const& metadata, MergeResult& result);
 
 } // namespace thalweg::dataset

@@ -148,13 +148,16 @@ NamedText text_of(MergedText const& text, StoredUnits const& units, FileSeal con
     return text.head ? run_text(*text.head, text.metadata, true, units, seal) : text.text;
 }
 
-FileParts parts_of(NTupleFile const& first, MergedText const& text) {
+// The tables of a file, each by its first appearance.
+using Firsts = std::vector<StoredNTuple const*>;
+
+FileParts parts_of(Firsts const& firsts, MergedText const& text) {
     FileParts parts;
     std::vector<TableSkeleton> tables;
-    for (auto const& table : first.ntuples) {
-        auto envelope = to_envelope(table.header);
+    for (auto const* table : firsts) {
+        auto envelope = to_envelope(table->header);
         parts.header_checksums.push_back(envelope_checksum(envelope));
-        tables.push_back({table.path, table.header.description, std::move(envelope)});
+        tables.push_back({table->path, table->header.description, std::move(envelope)});
     }
     parts.skeleton = make_skeleton(text.seed + ".root", tables, text_of(text, {}, {}), text.seed, text.created_s);
     return parts;
@@ -184,29 +187,34 @@ void check_alike(std::vector<MergeInput> const& inputs) {
     }
 }
 
-MergedTables merge(std::vector<MergeInput>& inputs, storage::Storage& out, MergedText const& text,
-                   std::function<void()> const& while_copying) {
-    auto const parts = parts_of(inputs.front().content, text);
+MergedTables merge(std::vector<MergeInput>& inputs, std::optional<MergeInput>& beside, storage::Storage& out,
+                   MergedText const& text, std::function<void()> const& while_copying) {
+    Firsts firsts;
+    for (auto const& table : inputs.front().content.ntuples) firsts.push_back(&table);
+    auto const in_inputs = firsts.size();
+    if (beside) {
+        for (auto const& table : beside->content.ntuples) firsts.push_back(&table);
+    }
+    auto const parts = parts_of(firsts, text);
     out.write(0, parts.skeleton.bytes);
     PageCopier copier(out, parts.skeleton.bytes.size(), text.created_s);
     std::vector<TableMerger> tables;
-    for (std::size_t i = 0; i < parts.header_checksums.size(); ++i)
-        tables.emplace_back(inputs.front().content.ntuples[i], parts.header_checksums[i]);
-    std::vector<std::string> names;
-    for (auto const& table : inputs.front().content.ntuples) names.push_back(table.path);
-    for (auto& input : inputs) {
+    for (std::size_t i = 0; i < firsts.size(); ++i) tables.emplace_back(*firsts[i], parts.header_checksums[i]);
+    auto const add = [&](MergeInput& input, std::size_t first, std::size_t end) {
         auto const file = input.open();
-        for (std::size_t i = 0; i < names.size(); ++i) {
-            auto const found = std::ranges::find(input.content.ntuples, names[i], &StoredNTuple::path);
+        for (auto i = first; i < end; ++i) {
+            auto const found = std::ranges::find(input.content.ntuples, firsts[i]->path, &StoredNTuple::path);
             tables[i].add(*file, *found, copier, while_copying);
         }
-    }
+    };
+    for (auto& input : inputs) add(input, 0, in_inputs);
+    if (beside) add(*beside, in_inputs, firsts.size());
     BlobWriter writer(out, copier.finish(), text.created_s);
     FileEnding ending(out, parts, writer, text.created_s);
     MergedTables merged{{}, copier.copied_bytes(), 0};
     for (std::size_t i = 0; i < tables.size(); ++i) {
         merged.tables.push_back(tables[i].told());
-        ending.add_table(std::move(tables[i]).list(), inputs.front().content.ntuples[i].extension);
+        ending.add_table(std::move(tables[i]).list(), firsts[i]->extension);
     }
     auto const units = append_units(text.units, writer);
     merged.file_bytes = std::move(ending).finish([&](FileSeal const& seal) { return text_of(text, units, seal); });

@@ -55,9 +55,10 @@ struct MergedTables {
 // or have other fields or columns; and where columns were added while an input was written, behind its first row.
 void check_alike(std::vector<MergeInput> const& inputs);
 
-// Writes all of `out`, which is complete and durable afterwards. The inputs are alike. `while_copying` is called once a
-// cluster, and may throw. Throws base::DataError naming file, table and row where a page is damaged.
-MergedTables merge(std::vector<MergeInput>& inputs, storage::Storage& out, MergedText const& text,
-                   std::function<void()> const& while_copying);
+// Writes all of `out`, which is complete and durable afterwards. The inputs are alike. The tables of the file `beside`,
+// if there is one, come behind those of the inputs, which have no tables of these names. `while_copying` is called once
+// a cluster, and may throw. Throws base::DataError naming file, table and row where a page is damaged.
+MergedTables merge(std::vector<MergeInput>& inputs, std::optional<MergeInput>& beside, storage::Storage& out,
+                   MergedText const& text, std::function<void()> const& while_copying);
 
 } // namespace thalweg::format::rntuple
