@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+import thalweg as tw
+
 _NODE = """
 import errno, os, sys
 import numpy as np
@@ -26,20 +28,21 @@ with out, out.producer("t") as producer:
         while producer.rows < limit:
             producer.append(node=np.full(len(values), node), x=values)
     except tw.SystemError as error:
-        assert error.errno == errno.ENOSPC, error
-    with open(f"{path}.filler{node}", "wb", buffering=0) as filler:
-        try:
-            while True:
-                filler.write(bytes(4096))
-        except OSError as error:
-            assert error.errno == errno.ENOSPC, error
+        assert error.errno in (errno.ENOSPC, errno.EFBIG), error
+    if len(sys.argv) == 6:
+        with open(f"{path}.filler{node}", "wb", buffering=0) as filler:
+            try:
+                while True:
+                    filler.write(bytes(4096))
+            except OSError as error:
+                assert error.errno == errno.ENOSPC, error
     with open(f"{sys.argv[4]}/rows{node}", "w") as file:
         file.write(str(producer.rows))
 """
 
 _BOTH = """
-"$1" -c "$2" "$3" 1 "$4" "$5" & first=$!
-"$1" -c "$2" "$3" 2 "$4" "$5" & second=$!
+"$1" -c "$2" "$3" 1 "$4" "$5" fill & first=$!
+"$1" -c "$2" "$3" 2 "$4" "$5" fill & second=$!
 wait $first || code=1
 wait $second || code=1
 test -e "$3.parts" && ls -la "$3.parts" >&2
@@ -68,3 +71,20 @@ def test_a_block_that_is_left_in_order_completes_the_file(name: str, rows: int, 
     command = ["sh", "-c", f"{mount}\n{_BOTH}", "sh", sys.executable, _NODE, place / name, str(rows), tmp_path]
     done = subprocess.run([*unshare, *command], capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_metadata_beyond_the_limit_of_file_sizes_cost_no_row(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    limited = ["prlimit", "--fsize=60000000", sys.executable, "-c", _NODE, path]
+    nodes = [
+        subprocess.Popen([*limited, str(node), str(1 << 40), tmp_path], stderr=subprocess.PIPE, text=True)
+        for node in (1, 2)
+    ]
+    for node in nodes:
+        _, said = node.communicate(timeout=120)
+        assert node.returncode == 1
+        assert "File too large" in said
+        assert "thalweg recover" in said or "raise the limit of file sizes" in said
+    report = tw.recover(path)
+    assert report.is_whole
+    assert [node.rows for node in report.nodes] == [int((tmp_path / f"rows{node}").read_text()) for node in (1, 2)]
