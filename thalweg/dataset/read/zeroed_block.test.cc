@@ -1,6 +1,8 @@
 // Blocks that read as zeros: holes, writes that were lost, sectors that a disk has given up.
 #include <algorithm>
+#include <cstdlib>
 #include <fmt/format.h>
+#include <sys/resource.h>
 
 #include "thalweg/base/units.h"
 #include "thalweg/dataset/read/reader.h"
@@ -137,6 +139,13 @@ TEST_P(ZeroedBlock, IsFoundByVerifyAndNeverReadAsValues) {
     EXPECT_GT(refused, 10u);
 }
 
+double cpu_seconds_of_children() {
+    rusage used{};
+    ::getrusage(RUSAGE_CHILDREN, &used);
+    auto const seconds = [](timeval const& time) { return static_cast<double>(time.tv_sec) + time.tv_usec * 1e-6; };
+    return seconds(used.ru_utime) + seconds(used.ru_stime);
+}
+
 // libhdf5 comes to no end with zeros where texts of attributes are, and rows do not need these.
 TEST(ZeroedHeap, CostsTheAttributesAndNoRows) {
     Directory const directory;
@@ -149,7 +158,10 @@ TEST(ZeroedHeap, CostsTheAttributesAndNoRows) {
     auto const heap = bytes.rfind("GCOL");
     ASSERT_NE(heap, bytes.npos);
     file->write(heap + 16, Bytes(512)); // its objects, and not its head
+    auto const before = cpu_seconds_of_children();
+    ASSERT_EQ(::setenv("THALWEG_HDF5_READER_SECONDS", "1", 1), 0);
     auto const reader = Reader::open(path);
+    EXPECT_LT(cpu_seconds_of_children() - before, 3);
     EXPECT_EQ(read_all(*reader), right);
     ASSERT_EQ(reader->left_out().size(), 1u);
     EXPECT_NE(reader->left_out()[0].why.find("libhdf5 came to no end"), std::string::npos) << reader->left_out()[0].why;
