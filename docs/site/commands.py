@@ -12,8 +12,9 @@ class Commands(Directive):
     def run(self) -> list[nodes.Node]:
         import typer
 
-        from thalweg.cli import app
+        from thalweg.cli import app, register
 
+        register()
         parent = nodes.section()
         self.state.nested_parse(StringList(list(_command(typer.main.get_command(app), "thalweg"))), 0, parent)
         return list(parent.children)

@@ -54,3 +54,13 @@ def test_what_is_imported_late_is_there() -> None:
         )
         subprocess.run([sys.executable, "-c", program], timeout=60, check=True)
     assert set(tw.__all__) <= set(dir(tw))
+
+
+def test_a_command_imports_no_other_one() -> None:
+    program = (
+        "import sys; from thalweg.cli import run; sys.argv[1:] = ['knobs', '--json']; assert run() == 0; "
+        "print(*(name for name in sys.modules if name.startswith('thalweg.cli.')), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300, check=True)
+    assert "thalweg.cli.knobs" in done.stderr.split()
+    assert {"thalweg.cli.record", "thalweg.cli.readout", "thalweg.cli.inspect"} & set(done.stderr.split()) == set()

@@ -38,8 +38,17 @@ def _options(
 
 
 _DATA = ("record", "inspect", "verify", "recover", "snapshot", "convert", "merge", "derive", "plot")
-for _name in (*_DATA, "readout", "trace", "explain", "topology", "clean", "knobs"):
-    importlib.import_module(f"thalweg.cli.{_name}").register(app)
+_COMMANDS = (*_DATA, "readout", "trace", "explain", "topology", "clean", "knobs")
+_registered: set[str] = set()
+
+
+def register(*names: str) -> None:
+    """Imports these commands, or all. One alone starts a third sooner: some need servers, or tables of text."""
+    for name in names or _COMMANDS:
+        if name not in _registered:
+            importlib.import_module(f"thalweg.cli.{name}").register(app)
+            _registered.add(name)
+    _unfold(app)
 
 
 def _unfold(commands: typer.Typer) -> None:
@@ -52,9 +61,6 @@ def _unfold(commands: typer.Typer) -> None:
             _unfold(group.typer_instance)
 
 
-_unfold(app)
-
-
 def main() -> None:
     code = run()
     ignore_interrupts()
@@ -64,6 +70,8 @@ def main() -> None:
 def run(command: typer.Typer = app, name: str = "thalweg") -> int:
     """Runs the command and returns its exit code. An error becomes one sentence on stderr, never a traceback."""
     try:
+        if command is app:
+            register(*(word for word in sys.argv[1:2] if word in _COMMANDS))
         end_imports()
         _check_arguments()
         return command(standalone_mode=False, prog_name=name) or DONE
