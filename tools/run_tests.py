@@ -160,6 +160,8 @@ def main() -> int:
     REPORTS.mkdir(parents=True, exist_ok=True)
     # libhdf5 comes to no end with many a damaged file: 1 s of its time shows that as well as 5 s.
     os.environ.setdefault("THALWEG_HDF5_READER_SECONDS", "1")
+    # Thousands of short programs import NumPy, and need no threads for linear algebra.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     begin = time.monotonic()
     if sys.argv[1:]:
         with ThreadPoolExecutor(1) as thread:

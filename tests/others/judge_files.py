@@ -260,6 +260,7 @@ def main() -> int:
     parser.add_argument("--json", type=Path, help="write all verdicts to this file")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
+    cli.register()  # here once, and not in each child
     sys.modules["thalweg._files.verify"].subprocess = ForkedCheck()  # type: ignore[attr-defined]
     verdicts: dict[str, Any] = {}
     for given in options.paths:
