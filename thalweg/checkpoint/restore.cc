@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/error.h"
 #include "thalweg/base/parallel.h"
 #include "thalweg/base/thread.h"
@@ -39,6 +40,7 @@ class Search {
     Json next() {
         while (next_ < candidates_.files.size()) {
             auto const& path = candidates_.files[next_++];
+            THALWEG_ASSERT(others_ < next_, "each file is looked at once");
             try {
                 auto const file = storage::open_file_storage(path, storage::OpenMode::read_only);
                 if (!is_checkpoint(*file)) {

@@ -5,6 +5,7 @@
 #include <system_error>
 #include <utility>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/error.h"
 #include "thalweg/base/thread.h"
 
@@ -113,7 +114,11 @@ SaveReport SavingInBackground::wait() {
     if (!work) base::fail_usage({"a save has been waited for already", "", "wait once for each save_async"});
     if (work->thread.joinable()) work->thread.join();
     if (work->failure) std::rethrow_exception(work->failure);
-    if (!work->report) work->report = work->saving.finish(work->comm);
+    if (!work->report) {
+        THALWEG_ASSERT(!work->own_comm || !work->saving.may_copy(),
+                       "a save that ended in the background has its report");
+        work->report = work->saving.finish(work->comm);
+    }
     return *work->report;
 }
 

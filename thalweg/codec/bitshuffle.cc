@@ -1,5 +1,6 @@
 #include "thalweg/codec/bitshuffle.h"
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/error.h"
 #include "thalweg/codec/big_endian.h"
 
@@ -60,6 +61,8 @@ class BitshuffleCodec : public Codec {
                 put_big_endian(out.data() + at, static_cast<std::uint32_t>(stored));
                 at += stored == 0 ? raw.size() : kSizeBytes + stored;
             });
+        THALWEG_ASSERT(raw.size() - leftover < 8 * transposer_.element_bytes(),
+                       "less than eight elements are left over");
         std::size_t const size = at + raw.size() - leftover;
         if (size >= raw.size()) return 0;
         std::copy(raw.begin() + leftover, raw.end(), out.begin() + at);

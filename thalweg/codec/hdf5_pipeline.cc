@@ -1,5 +1,6 @@
 #include "thalweg/codec/hdf5_pipeline.h"
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/error.h"
 #include "thalweg/base/scratch.h"
 #include "thalweg/codec/fletcher32.h"
@@ -44,6 +45,7 @@ class Pipeline : public Codec {
     void decode(std::span<std::byte const> stored, std::span<std::byte> raw) override {
         std::size_t turn = 0;
         for (auto i = stages_.size(); i-- > 0;) {
+            THALWEG_ASSERT(stages_[i].is_checksum == (codecs_[i] == nullptr), "a stage is a checksum or has a codec");
             if (stages_[i].is_checksum) {
                 stored = check_fletcher32(stored);
                 continue;

@@ -1,3 +1,4 @@
+#include "thalweg/base/assert.h"
 #include "thalweg/codec/big_endian.h"
 #include "thalweg/codec/compressor.h"
 #include "thalweg/codec/lz4_block.h"
@@ -26,6 +27,7 @@ class GeneralLz4 {
     std::size_t encode(std::span<std::byte const> raw, std::span<std::byte> out) {
         if (encoded_bytes_ > kMostBytes) begin(); // before LZ4 does so itself
         encoded_bytes_ += raw.size() + kGapBytes;
+        THALWEG_ASSERT(encoded_bytes_ < kLz4RestartsAtBytes, "the table is begun anew before LZ4 does so");
         LZ4_resetStream_fast(&stream_);
         int const size = LZ4_compress_fast_continue(&stream_, chars(raw.data()), chars(out.data()),
                                                     static_cast<int>(raw.size()), static_cast<int>(out.size()), 1);
@@ -34,6 +36,7 @@ class GeneralLz4 {
 
   private:
     static constexpr std::size_t kMostBytes = std::size_t{1} << 29;
+    static constexpr std::size_t kLz4RestartsAtBytes = std::size_t{1} << 31;
     static constexpr std::size_t kGapBytes = std::size_t{1} << 16; // that LZ4 leaves between blocks
 
     // In an empty table, what was never entered looks like an entry of the first byte, and some strings are found that
@@ -151,6 +154,7 @@ class Lz4Planes : public Compressor {
 
   private:
     std::size_t encode_planes(std::span<std::byte const> raw, std::byte* out) {
+        THALWEG_ASSERT(raw.size() % planes_ == 0, "the planes of a block are equally long");
         return plane_encoder_.encode(raw, raw.size() / planes_, out);
     }
 

@@ -4,6 +4,8 @@
 #include <bit>
 #include <cstring>
 
+#include "thalweg/base/assert.h"
+
 namespace thalweg::codec {
 namespace {
 
@@ -119,6 +121,8 @@ std::size_t PlaneLz4::encode(std::span<std::byte const> in, std::size_t plane_by
         Matches const& next = runs.begin() < planes.begin() ? runs : planes;
         if (next.begin() >= end) break;
         std::size_t const length = next.length();
+        THALWEG_ASSERT(next.begin() >= literals && next.begin() + length <= end,
+                       "matches neither overlap nor reach the end");
         out = put_sequence(out, in.data() + literals, next.begin() - literals, next.distance(), length);
         literals = next.begin() + length;
         runs.advance(literals);

@@ -1,5 +1,6 @@
 #include "thalweg/codec/root_blocks.h"
 
+#include "thalweg/base/assert.h"
 #include "thalweg/codec/big_endian.h"
 #include "thalweg/codec/root_codec.h"
 
@@ -197,6 +198,7 @@ std::size_t RootBlocks::compress_planes(std::span<std::byte const> raw, std::siz
 }
 
 void RootBlocks::put_head(std::byte* to, std::size_t stored_bytes, std::size_t raw_bytes) const {
+    THALWEG_ASSERT(stored_bytes <= kChunkBytes && raw_bytes <= kChunkBytes, "three bytes tell the size of a block");
     std::memcpy(to, tag_of(algorithm_).data(), 3);
     put_size(to + 3, stored_bytes);
     put_size(to + 6, raw_bytes);

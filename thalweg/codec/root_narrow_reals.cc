@@ -1,4 +1,5 @@
 // float32 values in fewer bits than 32: the upper ones of each, or its place within a range.
+#include "thalweg/base/assert.h"
 #include "thalweg/codec/root_packing.h"
 
 #include "thalweg/base/error.h"
@@ -64,7 +65,8 @@ template <class Coder> class NarrowReals : public Packing {
                 *out++ = std::byte(pending);
             }
         }
-        if (pending_bits > 0) *out = std::byte(pending);
+        if (pending_bits > 0) *out++ = std::byte(pending);
+        THALWEG_ASSERT(out == packed.data() + packed.size(), "packed numbers fill their bytes");
     }
 
     void unpack(std::span<std::byte const> packed, std::span<std::byte> raw) override {

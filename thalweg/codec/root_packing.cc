@@ -1,5 +1,6 @@
 #include "thalweg/codec/root_packing.h"
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/error.h"
 #include "thalweg/base/scratch.h"
 #include "thalweg/codec/compressor.h"
@@ -65,6 +66,7 @@ class ElementPacking : public Packing {
     std::size_t packed_bytes(std::size_t elements) const override { return elements * column_bytes_; }
 
     void pack(std::span<std::byte const> raw, std::span<std::byte> packed) override {
+        THALWEG_ASSERT(packed.size() == packed_bytes(raw.size() / element_bytes_), "every element is packed");
         std::span converted = raw;
         if (conversion_) {
             auto* const out = transposer_ ? scratch_.of(packed.size()) : packed.data();

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "thalweg/base/assert.h"
+
 namespace thalweg::codec {
 namespace {
 
@@ -104,6 +106,7 @@ void Transposer::unshuffle(std::span<std::byte const> in, std::byte* out) {
 }
 
 void Transposer::shuffle_bits(std::span<std::byte const> in, std::byte* out) {
+    THALWEG_ASSERT(in.size() % (8 * element_bytes_) == 0, "bits are shuffled in groups of eight elements");
     std::size_t const stride = in.size() / element_bytes_ / 8;
     for_each_tile(8 * stride, tile_elements_, [&](std::size_t first, std::size_t count) {
         std::byte const* const tile = in.data() + first * element_bytes_;
@@ -116,6 +119,7 @@ void Transposer::shuffle_bits(std::span<std::byte const> in, std::byte* out) {
 }
 
 void Transposer::unshuffle_bits(std::span<std::byte const> in, std::byte* out) {
+    THALWEG_ASSERT(in.size() % (8 * element_bytes_) == 0, "bits are joined in groups of eight elements");
     std::size_t const stride = in.size() / element_bytes_ / 8;
     for_each_tile(8 * stride, tile_elements_, [&](std::size_t first, std::size_t count) {
         for (std::size_t byte = 0; byte < element_bytes_; ++byte) {

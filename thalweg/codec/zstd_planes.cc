@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/codec/plane_kind.h"
 
 namespace thalweg::codec {
@@ -72,6 +73,7 @@ class FrameWriter {
     }
 
     std::size_t finish(std::size_t raw_bytes) {
+        THALWEG_ASSERT(last_ >= kFrameHeadBytes && last_ < at_, "a frame has a block that is its last one");
         auto head = block_at(out_ + last_);
         head.last = true;
         put_block_head(out_ + last_, head);
@@ -150,6 +152,7 @@ std::span<ZstdPlanes::Frame const> ZstdPlanes::compress(std::span<std::byte cons
     if (!shrinks) return {};
     frame.stored_bytes = writer.finish(frame.raw_bytes);
     frames_.push_back(frame);
+    THALWEG_ASSERT(at + frame.stored_bytes <= out.size(), "the frames of a page keep within their bound");
     return frames_;
 }
 

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
 #include "thalweg/derive/kept_columns.h"
@@ -151,6 +152,7 @@ class RunningLoop {
     }
 
     void died(WorkerEnd const& end) {
+        THALWEG_ASSERT(end.number < options_.workers, "a worker that dies has slots of its own");
         report_.deaths.push_back(end.how);
         std::vector<std::pair<unsigned, std::uint64_t>> doing; // slot, place
         for (auto slot = end.number * options_.threads; slot < (end.number + 1) * options_.threads; ++slot) {

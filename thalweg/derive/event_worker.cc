@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/error.h"
 #include "thalweg/dataset/run/attach.h"
 
@@ -74,6 +75,7 @@ bool EventWorker::try_range(LoopRange const& range) {
 
 EventWorker::OpenFile const& EventWorker::open_file(std::size_t file) {
     base::Lock const lock(mutex_);
+    THALWEG_ASSERT(file < files_.size(), "a range is of a file of its job");
     auto& open = files_[file];
     if (!open.reader) {
         auto reader = dataset::Reader::open(job_.files[file].path);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/error.h"
 #include "thalweg/derive/row_filter.h"
 
@@ -72,6 +73,7 @@ void KeptColumns::append(RowRange rows, std::span<std::byte const> mask,
     auto const end = rows.first + rows.count;
     auto begin = rows.first; // of those that are not appended yet
     auto const decode_up_to = [&](std::uint64_t row) {
+        THALWEG_ASSERT(begin <= row && row <= end, "rows are appended in their order, each once");
         RowRange const part{begin, row - begin};
         append_decoded(part, part_of(mask, rows, part), slices, to);
         begin = row;

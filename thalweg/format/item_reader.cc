@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <utility>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/error.h"
 
 namespace thalweg::format {
@@ -18,7 +19,10 @@ ItemReader::ItemReader(storage::Storage const& file, storage::Storage const& jou
 void ItemReader::read(std::span<Page const> pages, std::uint64_t first, std::uint64_t count,
                       std::span<std::byte> items) {
     try {
+        auto next = first;
         for (auto const& piece : model::slice(pages, first, count)) {
+            THALWEG_ASSERT(piece.first == next, "the pieces of a request follow each other");
+            next += piece.count;
             auto const at = (piece.first - first) * column_.item_bytes();
             copy(piece, items.subspan(at, piece.count * column_.item_bytes()));
         }

@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <fcntl.h>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/error.h"
 #include "thalweg/storage/failure.h"
 #include "thalweg/storage/thread_queue.h"
@@ -29,6 +30,7 @@ std::unique_ptr<WriteQueue> DirectStorage::write_queue(std::size_t depth) {
         if (wanted_ == Engine::uring) fail_whole("make a ring to write", path(), ENOMEM);
         uring_ = false;
     }
+    THALWEG_ASSERT(wanted_ != Engine::uring, "io_uring is not replaced if it was asked for by name");
     return traced(make_thread_queue(direct_.get(), path(), depth), path(), depth, QueueEngine::threads);
 }
 

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <fmt/format.h>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/error.h"
 #include "thalweg/storage/failure.h"
 
@@ -77,6 +78,8 @@ void FarFile::read(std::uint64_t offset, std::span<std::byte> bytes) const {
         fail_past_end(name_, offset, bytes.size(), size_bytes_);
     std::uint64_t begin = 0;
     if (auto const found = fetched(offset, bytes.size(), begin)) {
+        THALWEG_ASSERT(begin <= offset && offset - begin + bytes.size() <= found->size(),
+                       "a fetched range holds what is read");
         std::memcpy(bytes.data(), found->data() + (offset - begin), bytes.size());
         return;
     }

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <vector>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/error.h"
 #include "thalweg/base/memory.h"
 #include "thalweg/base/units.h"
@@ -116,6 +117,7 @@ class MemoryStorage final : public Storage {
     }
 
     void grow_to(std::uint64_t end) {
+        THALWEG_ASSERT(end <= kMaxBytes, "a file in memory ends where its table of chunks ends");
         auto size_bytes = size_bytes_.load(std::memory_order_relaxed);
         while (size_bytes < end && !size_bytes_.compare_exchange_weak(size_bytes, end, std::memory_order_release)) {
         }

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/trace/activity.h"
 
 namespace thalweg::storage {
@@ -28,6 +29,7 @@ class TracedQueue final : public WriteQueue {
             wait.set_result(0);
         }
         free_.pop_back(); // here: what throws has taken no place
+        check_places();
     }
 
     std::size_t reap(std::span<Completion> out, bool wait) override {
@@ -44,6 +46,7 @@ class TracedQueue final : public WriteQueue {
                                static_cast<unsigned>(engine_));
             each.token = write.token;
         }
+        check_places();
         return count;
     }
 
@@ -56,6 +59,11 @@ class TracedQueue final : public WriteQueue {
         std::uint64_t offset = 0;
         std::uint64_t size_bytes = 0;
     };
+
+    void check_places() const {
+        THALWEG_ASSERT(free_.size() + queue_->in_flight() == writes_.size(),
+                       "a write has its place until it is reaped");
+    }
 
     std::unique_ptr<WriteQueue> queue_;
     std::string path_;

@@ -5,6 +5,8 @@
 #include <limits>
 #include <map>
 
+#include "thalweg/base/assert.h"
+
 namespace thalweg::dataset {
 namespace {
 
@@ -39,6 +41,7 @@ std::vector<model::Cluster> ClusterKeeper::keep(FindWhole const& find_whole, std
         }
         auto const end = next == whole_.end() ? kLast : next->first_row;
         auto const rows = rows_there(find_whole, {row, end - row}, clusters);
+        THALWEG_ASSERT(rows <= end - row, "the rest in front of a whole cluster ends there");
         auto const order = next == whole_.end() ? kLast : next->order; // right in front of that one
         if (rows > 0) clusters.push_back({row, rows, order, false});
         row += rows;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <optional>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/format/cluster_items.h"
 #include "thalweg/format/item_reader.h"
 
@@ -20,6 +21,7 @@ class ElementCounter {
 
     // Elements in front of list `item`.
     std::uint64_t before(std::uint64_t item) {
+        THALWEG_ASSERT(item >= item_, "lists are asked for in ascending order");
         while (item_ < item) {
             auto const count = std::min(kLengthsReadAtOnce, item - item_);
             lengths_.resize(count * values_per_item_);
@@ -50,6 +52,8 @@ class TableMapper {
 
     model::TableMap map() {
         layout_.cluster_bytes > 0 ? add_clusters() : add_segments();
+        for (std::size_t i = 0; i < columns_.size(); ++i)
+            THALWEG_ASSERT(columns_[i].parent || ends_[i] == map_.rows, "a column of rows has an item for each row");
         return std::move(map_);
     }
 

@@ -5,6 +5,7 @@
 #include <map>
 #include <numeric>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/dataset/complete/journal_facts.h"
 
 namespace thalweg::dataset {
@@ -60,6 +61,7 @@ class EndedRun {
     }
 
     RowOrder order() const {
+        THALWEG_ASSERT(head_, "an order is asked for when the journals were read");
         RowOrder order;
         for (std::size_t table = 0; table < parts_.size(); ++table) {
             order.push_back(order_in_table(*head_, table, parts_[table],

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/checksum.h"
 #include "thalweg/base/error.h"
 #include "thalweg/base/parallel.h"
@@ -41,6 +42,7 @@ class Verifier {
     Verification run(unsigned threads) {
         base::parallel_for(items_.size(), threads > 0 ? threads : base::usable_cores(),
                            [&](std::size_t i) { check(items_[i]); });
+        THALWEG_ASSERT(result_.pages == items_.size(), "every page is checked once");
         if (!result_.open_run) check_container();
         return std::move(result_);
     }

@@ -30,6 +30,7 @@ EnvelopeLink Blob::add_envelope(std::span<std::byte const> envelope) { return {e
 bool Blob::is_empty() const { return bytes_.size() == kBlobHeadBytes; }
 
 std::vector<std::byte> Blob::finish(std::uint64_t seconds) && {
+    THALWEG_ASSERT(bytes_.size() >= kBlobHeadBytes, "a blob is finished once");
     bytes_.resize(base::round_up(bytes_.size(), base::kBlockBytes));
     write_blob_head(bytes_, offset_, seconds);
     return std::move(bytes_);

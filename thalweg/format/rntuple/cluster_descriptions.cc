@@ -1,5 +1,8 @@
 #include "thalweg/format/rntuple/cluster_descriptions.h"
 
+#include <limits>
+
+#include "thalweg/base/assert.h"
 #include "thalweg/codec/root_codec.h"
 
 namespace thalweg::format::rntuple {
@@ -11,12 +14,15 @@ ClusterDescriber::ClusterDescriber(std::vector<model::Column> const& columns, mo
 }
 
 ClusterDescription ClusterDescriber::describe(std::uint64_t rows, std::span<std::span<model::Page const> const> pages) {
+    THALWEG_ASSERT(pages.size() == columns_.size(), "a cluster says of each column which pages it has");
     ClusterDescription cluster{entries_, rows, {}};
     for (std::size_t i = 0; i < columns_.size(); ++i) {
         auto& column = columns_[i];
         ColumnRange range{{}, column.elements, column.compression, false};
         for (auto const& page : pages[i]) {
             auto const elements = page.count * column.values_per_item;
+            THALWEG_ASSERT(elements <= std::numeric_limits<std::uint32_t>::max(),
+                           "32 bits count the elements of a page");
             range.pages.push_back({static_cast<std::uint32_t>(elements), true, {page.offset, page.stored_bytes}});
             column.elements += elements;
         }

@@ -4,6 +4,7 @@
 #include <limits>
 #include <optional>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/checksum.h"
 #include "thalweg/format/rntuple/bytes.h"
 #include "thalweg/format/rntuple/envelopes_codes.h"
@@ -19,7 +20,10 @@ class WrittenFrame {
     static WrittenFrame list(LittlePutter& to, std::size_t items) {
         return {to, -1, static_cast<std::uint32_t>(items)};
     }
-    ~WrittenFrame() { to_.put_at<std::int64_t>(begin_, sign_ * static_cast<std::int64_t>(to_.size() - begin_)); }
+    ~WrittenFrame() {
+        THALWEG_ASSERT(to_.size() >= begin_ + sizeof(std::int64_t), "a frame ends behind its size");
+        to_.put_at<std::int64_t>(begin_, sign_ * static_cast<std::int64_t>(to_.size() - begin_));
+    }
     WrittenFrame(WrittenFrame const&) = delete;
     WrittenFrame& operator=(WrittenFrame const&) = delete;
 

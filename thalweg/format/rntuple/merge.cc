@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/error.h"
 #include "thalweg/format/rntuple/envelopes.h"
 #include "thalweg/format/rntuple/file_ending.h"
@@ -129,6 +130,7 @@ class TableMerger {
         for (std::size_t i = 0; i < cluster.columns.size(); ++i) {
             auto& column = cluster.columns[i];
             if (column.suppressed) continue;
+            THALWEG_ASSERT(same_as_[i] <= i, "a representation counts with the first one of its column");
             auto& elements = elements_[same_as_[i]];
             column.first_element = elements;
             for (auto const& page : column.pages) elements += page.elements;

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <fmt/format.h>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/checksum.h"
 #include "thalweg/base/error.h"
 #include "thalweg/base/units.h"
@@ -111,7 +112,10 @@ PageCopier::Room PageCopier::make_room(std::size_t size_bytes) {
     }
     auto& buffer = buffers_[gathering_];
     auto const wanted = base::round_up(filled_bytes_ + size_bytes, base::kBlockBytes);
-    if (buffer.size() < wanted) buffer = base::AlignedBuffer(std::max<std::size_t>(wanted, kKeyBytes)); // empty so far
+    if (buffer.size() < wanted) {
+        THALWEG_ASSERT(filled_bytes_ == kBlobHeadBytes, "a buffer grows while it is empty");
+        buffer = base::AlignedBuffer(std::max<std::size_t>(wanted, kKeyBytes));
+    }
     Room const room{offset_ + filled_bytes_, buffer.bytes().subspan(filled_bytes_, size_bytes)};
     filled_bytes_ += size_bytes;
     return room;
@@ -133,6 +137,7 @@ void PageCopier::reap() {
     auto const count = queue_->reap(done, true);
     for (auto const& completion : std::span(done).first(count)) {
         if (completion.error != 0) base::fail_system({"cannot write to " + out_.path()}, completion.error);
+        THALWEG_ASSERT(free_.size() < buffers_.size(), "a buffer is free, or a key of it is on its way");
         free_.push_back(completion.token);
     }
 }

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <utility>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/codec/codec.h"
 #include "thalweg/format/cluster_items.h"
 
@@ -19,6 +20,7 @@ class RestCluster::ColumnPages {
 
     void add(ItemReader& reader, std::span<model::Page const> from, model::RowRange const& items) {
         for (std::uint64_t done = 0; done < items.count;) {
+            THALWEG_ASSERT(items_ < page_items_, "a page that is full is ended");
             auto const count = std::min(items.count - done, page_items_ - items_);
             auto const begin = items_ * column_.item_bytes();
             raw_.resize(begin + count * column_.item_bytes());
@@ -67,6 +69,7 @@ class RestCluster::ColumnPages {
 
     void end_page() {
         if (items_ == 0) return;
+        THALWEG_ASSERT(raw_.size() == items_ * column_.item_bytes(), "a page has the bytes of its items");
         if (is_lengths()) to_sums();
         stored_.resize(codec_->bound_bytes(raw_.size()));
         model::Page page;
@@ -92,6 +95,15 @@ class RestCluster::ColumnPages {
     std::uint64_t sum_ = 0;
     std::vector<model::Page> pages_;
 };
+
+namespace {
+
+std::uint64_t items_in(std::vector<model::Page> const& pages) {
+    return std::accumulate(pages.begin(), pages.end(), std::uint64_t{0},
+                           [](std::uint64_t sum, model::Page const& page) { return sum + page.count; });
+}
+
+} // namespace
 
 RestCluster::RestCluster(storage::Storage const& file, storage::Storage const& journal, std::string const& table,
                          std::vector<model::Column> const& columns, model::TableLayout const& layout,
@@ -124,6 +136,8 @@ ClusterDescription RestCluster::write(ClusterDescriber& describer, bool keeps_pa
             keeps_pages ? column.keep(*readers_[i], from, items[i]) : column.add(*readers_[i], from, items[i]);
         }
         pages.push_back(column.finish());
+        THALWEG_ASSERT(columns_[i].parent || items_in(pages.back()) == rows_,
+                       "a column of rows has an item for each row");
     }
     std::vector<std::span<model::Page const>> const spans(pages.begin(), pages.end());
     auto const rows = rows_;

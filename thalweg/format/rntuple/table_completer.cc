@@ -3,6 +3,7 @@
 #include <set>
 #include <utility>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/format/cluster_items.h"
 
 namespace thalweg::format::rntuple {
@@ -78,6 +79,7 @@ void TableCompleter::end_rest(PageList& list) {
         return;
     }
     list.clusters.push_back(rest_.write(describer_, joining_.keeps_pages));
+    THALWEG_ASSERT(whole_bytes <= joining_.room_bytes, "clusters that are joined keep to their room");
     joining_.room_bytes -= whole_bytes;
     auto& done = joining_.done;
     done.joined_clusters += whole.size();

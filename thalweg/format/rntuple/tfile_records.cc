@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/units.h"
 #include "thalweg/format/rntuple/tfile.h"
 
@@ -184,6 +185,7 @@ KeyHead KeyWriter::append(KeyHead key, std::span<std::byte const> payload) {
     key.object_bytes = static_cast<std::uint32_t>(payload.size());
     put(bytes_, key);
     bytes_.put_bytes(payload);
+    THALWEG_ASSERT(end() == key.offset + key.record_bytes, "a key has as many bytes as its head says");
     return key;
 }
 

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/format/hdf5/object_links.h"
 #include "thalweg/format/hdf5/others/found_field.h"
 #include "thalweg/format/hdf5/reading_file.h"
@@ -29,7 +30,11 @@ class FieldFinder {
         Entered(FieldFinder& finder, ObjectId id) : finder_(finder), id_(id) { finder_.entered_.insert(id); }
         Entered(Entered const&) = delete;
         Entered& operator=(Entered const&) = delete;
-        ~Entered() { finder_.entered_.erase(finder_.entered_.find(id_)); }
+        ~Entered() {
+            auto const found = finder_.entered_.find(id_);
+            THALWEG_ASSERT(found != finder_.entered_.end(), "a group that is left was entered");
+            finder_.entered_.erase(found);
+        }
 
       private:
         FieldFinder& finder_;

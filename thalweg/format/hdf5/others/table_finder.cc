@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/error.h"
 
 namespace thalweg::format::hdf5::others {
@@ -35,6 +36,7 @@ void make_names_unique(std::vector<FoundTable>& tables) {
 } // namespace
 
 std::vector<FoundTable> TableFinder::find() {
+    THALWEG_ASSERT(explored_.empty(), "a finder explores one file once");
     explore("", {"", true, false, facts_of(handle_, "/").id}, 0);
     for (std::size_t i = 0; i < linked_.size(); ++i) { // NOLINT(modernize-loop-convert): exploring adds to them
         auto const [path, group] = linked_[i];

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "thalweg/base/assert.h"
+
 namespace thalweg::format::hdf5::ours {
 namespace {
 
@@ -24,6 +26,8 @@ class Grid {
             auto const* page = whole_page(at);
             dataset_.pages.push_back(page != nullptr ? as_it_lies(*page) : gather(at));
         }
+        THALWEG_ASSERT(dataset_.pages.size() == (dataset_.items + page_items - 1) / page_items,
+                       "every place of the grid has its chunk");
     }
 
   private:

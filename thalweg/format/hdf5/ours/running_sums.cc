@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/error.h"
 #include "thalweg/format/hdf5/dataset_paths.h"
 
@@ -41,6 +42,7 @@ class Adder {
 
     ItemSpan add(ItemSpan const& span) {
         auto& position = parts_[span.part];
+        THALWEG_ASSERT(position.item <= span.first, "the spans of a part ascend");
         advance(span.part, span.first, false); // what was dropped in between counts for the elements, too
         ItemSpan const elements{span.part, position.element, 0, total_};
         advance(span.part, span.first + span.count, true);

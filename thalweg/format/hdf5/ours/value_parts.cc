@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/format/hdf5/dataset_paths.h"
 
 namespace thalweg::format::hdf5::ours {
@@ -32,7 +33,11 @@ class ValuePartsWriter {
         if (gathered_items_ > 0) {
             lay_out(gathered_path(dataset_.path), gathered_items_, gathered_, pages_, reader, appender);
         }
-        for (auto& mapping : whole_.mappings) mapping.source_items = source_items_.at(mapping.source);
+        for (auto& mapping : whole_.mappings) {
+            mapping.source_items = source_items_.at(mapping.source);
+            THALWEG_ASSERT(mapping.first + mapping.count <= mapping.source_items,
+                           "a mapping shows items of its source");
+        }
         plan_.virtual_datasets.push_back(std::move(whole_));
     }
 
