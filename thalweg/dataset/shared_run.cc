@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/checksum.h"
 #include "thalweg/base/error.h"
 #include "thalweg/dataset/nodes/attached_part.h"
@@ -181,6 +182,7 @@ std::optional<CompleteResult> SharedRun::close(std::uint64_t timeout_ns) {
     if (std::exchange(ended_, true)) {
         base::fail_usage({path_ + " is closed already", "", "close it once, on all ranks"});
     }
+    THALWEG_ASSERT((writer_ == nullptr) == (run_ != nullptr), "a rank has created its node, or attached to it");
     std::optional<CompleteResult> result;
     try {
         together([] {}); // no rank has given up

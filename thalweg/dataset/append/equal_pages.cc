@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "thalweg/base/assert.h"
+
 namespace thalweg::dataset {
 
 void EqualPages::begin_cluster(std::uint64_t cluster) {
@@ -24,6 +26,7 @@ void EqualPages::add(std::uint64_t checksum, std::span<std::byte const> stored, 
     if (stored.size() > kMostPageBytes || bytes_.size() + stored.size() > kMostBytes) return;
     entries_.emplace(checksum, Entry{bytes_.size(), stored.size(), place});
     bytes_.insert(bytes_.end(), stored.begin(), stored.end());
+    THALWEG_ASSERT(bytes_.size() <= kMostBytes, "the pages that are remembered are bounded");
 }
 
 } // namespace thalweg::dataset

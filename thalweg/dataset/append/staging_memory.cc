@@ -5,6 +5,7 @@
 #include <limits>
 #include <numeric>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/error.h"
 #include "thalweg/base/units.h"
 
@@ -70,6 +71,7 @@ void StagingMemory::begin_page(std::size_t column) {
     auto const goes_on = tail.block != kNoBlock && tail.end - tail.begin < staging_.column(column).block_bytes;
     if (!goes_on) tail.block = kNoBlock;
     tail.page_block = tail.block;
+    THALWEG_ASSERT(open_blocks_ >= tail.open_blocks, "open blocks are those of all columns");
     open_blocks_ -= tail.open_blocks;
     tail.open_blocks = goes_on ? 1 : 0;
     open_blocks_ += tail.open_blocks;

@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "thalweg/base/assert.h"
+
 namespace thalweg::dataset {
 
 TableEncoder::TableEncoder(std::vector<model::Column> const& columns, model::TableLayout const& layout) {
@@ -22,6 +24,7 @@ TableEncoder::Encoded TableEncoder::encode(std::size_t column, std::span<std::by
     if (auto* const codec = codecs_[column].get()) {
         if (auto const stored_bytes = codec->encode(raw, out); stored_bytes > 0) return {stored_bytes, true};
     }
+    THALWEG_ASSERT(raw.size() <= out.size(), "a raw page fits where its encoded one would");
     std::memcpy(out.data(), raw.data(), raw.size());
     return {raw.size(), false};
 }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <thread>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/error.h"
 #include "thalweg/dataset/run/attach.h"
 
@@ -36,7 +37,8 @@ void WorkUnit::check_open() const {
 
 std::unique_ptr<UnitWorker> WorkUnit::take_worker() {
     base::Lock const lock(idle_->mutex);
-    std::erase_if(idle_->open, [&](Idle::Open const& each) { return each.worker == worker_.get(); });
+    auto const ended = std::erase_if(idle_->open, [&](Idle::Open const& each) { return each.worker == worker_.get(); });
+    THALWEG_ASSERT(ended == 1, "a unit that ends was begun, and ends once");
     return std::move(worker_);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/error.h"
 #include "thalweg/base/units.h"
 
@@ -138,6 +139,7 @@ void ProducerList::drop_settled() {
     base::Lock const lock(mutex_);
     std::erase_if(producers_, [&](auto const& producer) THALWEG_REQUIRES(mutex_) {
         if (!producer->settled()) return false;
+        THALWEG_ASSERT(met_[producer->slot()], "a producer that goes was met");
         met_[producer->slot()] = false;
         unanswered_.erase(producer->slot());
         auto& slot = run_.ledger->slot(producer->slot());

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <map>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/error.h"
 #include "thalweg/codec/root_codec.h"
 #include "thalweg/format/rntuple/tfile.h"
@@ -96,6 +97,7 @@ class KeyReader {
             keys_.push_back(key);
         else if (keys_[known->second].cycle < key.cycle)
             keys_[known->second] = key;
+        THALWEG_ASSERT(index_.size() == keys_.size(), "each name has one key");
         if (!is_directory(key.class_name)) return;
         if (key.path.size() > kMaxFolderBytes) where.fail("the names of its directories are too long");
         read_folder(key.path + "/", key.offset + key.key_bytes);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/checksum.h"
 
 namespace thalweg::format::hdf5::ours {
@@ -12,6 +13,8 @@ ChunkEncoder::ChunkEncoder(Dataset const& dataset, Appender& appender)
       encoded_(codec_->bound_bytes(dataset.page_bytes())) {}
 
 Chunk ChunkEncoder::append(std::span<std::byte const> raw) {
+    THALWEG_ASSERT(codec_->bound_bytes(raw.size()) <= encoded_.size(),
+                   "a chunk is no larger than a page of its dataset");
     auto const size_bytes = codec_->encode(raw, encoded_);
     auto const stored = size_bytes == 0 ? raw : std::span<std::byte const>(encoded_).first(size_bytes);
     return {appender_.append(stored), stored.size(), base::xxh3(stored), size_bytes != 0};
