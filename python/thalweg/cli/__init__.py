@@ -43,7 +43,7 @@ _registered: set[str] = set()
 
 
 def register(*names: str) -> None:
-    """Imports these commands, or all. One alone starts a third sooner: some need servers, or tables of text."""
+    """Imports these commands, or all. One alone takes three quarters of the time: some need servers, or tables."""
     for name in names or _COMMANDS:
         if name not in _registered:
             importlib.import_module(f"thalweg.cli.{name}").register(app)
