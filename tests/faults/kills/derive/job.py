@@ -48,10 +48,19 @@ def sources(plan: Plan, folder: Path) -> list[Path]:
     return [folder / f"in{file}.root" for file in range(plan.files)]
 
 
+def runs_of(file: int) -> list[int]:
+    """Returns the rows of the table that is carried along."""
+    return [100 * file + each for each in range(file + 2)]
+
+
 def write_inputs(plan: Plan, folder: Path) -> None:
     for file, path in enumerate(sources(plan, folder)):
         row = {name: type_ for name, type_ in ROW.items() if name != "MET_phi" or not lacks(plan, file)}
-        with tw.create(path, {"Events": row}, tuning=SMALL) as out:
+        runs = {"Runs": {"run": tw.uint32}} if plan.carries else {}
+        with tw.create(path, {"Events": row, **runs}, tuning=SMALL) as out:
+            if plan.carries:
+                with out.producer("Runs") as producer:
+                    producer.append(run=runs_of(file))
             for cluster in clusters_of(plan, file):
                 with out.producer("Events") as producer:  # one per cluster, so that there are many
                     part = events(cluster * EVENTS_PER_CLUSTER, EVENTS_PER_CLUSTER)
@@ -130,7 +139,10 @@ def run(plan: Plan, inputs: Path, folder: Path, life: int, is_calm: bool, say: S
     workers = plan.workers[min(life, len(plan.workers) - 1)]
     if plan.lacks:
         options["missing"] = {"MET_phi": PHI}
-    job = tw.derive(sources(plan, inputs), train, workers=workers, resume=True, attempts=1000, **options)
+    given: list[Any] = [*sources(plan, inputs)]
+    if plan.carries:
+        given, options["carry"] = [f"{each}:Events" for each in given], ["Runs"]
+    job = tw.derive(given, train, workers=workers, resume=True, attempts=1000, **options)
     said: list[str] = []
 
     def progress(state: Any) -> None:
@@ -147,6 +159,7 @@ def speak(plan: Plan, folder: Path, is_calm: bool, say: Say) -> None:
     """Makes workers report what they commit, and some of them die right after it: before they commit to the other
     output, or before the process of the job knows it. A note in the folder names the dead, so that it happens once
     for each range."""
+    mine = os.getpid()  # it commits carried tables
 
     def wrapped(of: type[Any], number_of: Callable[[Any], int]) -> None:
         commit, seen = of.commit, Counter[int]()
@@ -157,7 +170,7 @@ def speak(plan: Plan, folder: Path, is_calm: bool, say: Say) -> None:
             number = number_of(unit)
             seen[number] += 1
             is_due = fraction(plan.seed, number) < plan.deaths and seen[number] == 1 + number % 2
-            if not is_calm and is_due and is_first(folder / f"{DEATH}{number}"):
+            if not is_calm and is_due and os.getpid() != mine and is_first(folder / f"{DEATH}{number}"):
                 os.kill(os.getpid(), signal.SIGKILL)
             return is_committed
 

@@ -11,7 +11,7 @@ import numpy as np
 import uproot
 
 import thalweg as tw
-from kills.derive.job import DEATH, NAMES, expected
+from kills.derive.job import DEATH, NAMES, expected, runs_of
 from kills.derive.plan import Plan
 from kills.judge import require
 from kills.read import read_units
@@ -36,6 +36,14 @@ def _column(node: Any) -> ak.Array:
     lengths[1:] -= lengths[:-1].copy()
     items = node["flattened_data"]
     return ak.unflatten(ak.Array(items[:]) if isinstance(items, h5py.Dataset) else _column(items), lengths)
+
+
+def _runs_in(path: Path) -> list[int]:
+    if path.suffix == ".root":
+        with uproot.open(path) as file:
+            return [int(each) for each in file["Runs"].arrays()["run"]]
+    with h5py.File(path) as file:
+        return [int(each) for each in file["Runs/run"][:]]
 
 
 def in_order_of_events(rows: ak.Array) -> ak.Array:
@@ -80,6 +88,9 @@ def judge(plan: Plan, calm: Path, killed: Path) -> tuple[int, int]:
         require(len(units) == len(read_units(ours)), f"{ours.name}: ranges are listed twice")
         results = [json.loads(tw.open(each).metadata["derive.result"]) for each in (ours, theirs)]
         require(results[0] == results[1], f"{ours.name}: sums are {results[0]}, and {results[1]} of an undisturbed job")
+        if plan.carries:
+            runs = [run for file in range(plan.files) for run in runs_of(file)]
+            require(_runs_in(ours) == runs, f"{ours.name}: the carried table has the rows {_runs_in(ours)}, not {runs}")
         rows, ranges = rows + len(found), ranges + len(units)
     return rows, ranges
 

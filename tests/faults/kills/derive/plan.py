@@ -37,6 +37,7 @@ class Plan:
     strikes: tuple[Strike, ...]
     place: str = "disk"
     small_memory: str = ""
+    carries: bool = False  # each file has another table, which the outputs get, too
 
     @property
     def is_ordered(self) -> bool:
@@ -67,6 +68,7 @@ def make_plan(seed: int) -> Plan:
         deaths=chance.choice([0, 0, 2 / clusters]),
         strikes=_random_strikes(chance),
         place=chance.choice(["disk", "memory"]),
+        carries=chance.random() < 0.5,
     )
 
 

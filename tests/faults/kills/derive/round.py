@@ -45,6 +45,7 @@ class Round(JobRound[Plan]):
         self.counts[f"rounds: {self.plan.extension}, {self.plan.way}, order {self.plan.order}"] += 1
         self.counts["rounds: chains of files"] += self.plan.files > 1
         self.counts["rounds: files that lack a column"] += self.plan.lacks
+        self.counts["rounds: carried tables"] += self.plan.carries
         self._do("memory", lambda say: places.say_memory(say, self.folder, [calm, killed]))
         ((_, left),) = [words for words in self._said if words[0] == "memory"]
         require(not left, f"memory is left behind: {left}")
