@@ -31,8 +31,13 @@ def is_there(
     same = [index for index in mine if equal(found[index][1], expected)]
     if not same:
         return False
-    del found[max(same, key=lambda index: common_end(found[index][0], name))]
+    del found[max(same, key=lambda index: nearness(found[index][0], name))]
     return True
+
+
+def nearness(column: str, name: str) -> int:
+    """Returns how much of the path of a dataset its column may have: itself, or its table if that is group_name."""
+    return max(common_end(column, name), common_end(column.rpartition("/")[0], name))
 
 
 def common_end(column: str, name: str) -> int:

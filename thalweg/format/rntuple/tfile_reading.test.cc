@@ -106,6 +106,22 @@ TEST(TfileReading, OnlyTheHighestCycleOfAName) {
     EXPECT_EQ(read_text(*file, found[0]), "3");
 }
 
+// So does ROOT 5 (uproot-issue64.root of scikit-hep-testdata): the bytes of "File" do not count.
+TEST(TfileReading, AListMayCallADirectoryByALongerNameThanItsKey) {
+    auto const taken = [](std::string const& class_name, std::size_t less) {
+        KeyHead key{.class_name = class_name, .name = "events", .record_bytes = 111, .object_bytes = 60};
+        key.key_bytes = static_cast<std::uint16_t>(size_of(key) - less);
+        BigPutter to;
+        put(to, key);
+        BigTaker from{to.bytes(), "key"};
+        return take_key(from).name;
+    };
+    EXPECT_EQ(taken("TDirectoryFile", 0), "events");
+    EXPECT_EQ(taken("TDirectoryFile", 4), "events");
+    EXPECT_THROW(taken("TDirectoryFile", 2), base::DataError);
+    EXPECT_THROW(taken("TDirectory", 4), base::DataError);
+}
+
 TEST(TfileReading, DirectoriesWithinThemselvesAreFound) {
     auto bytes = nested().bytes;
     auto const keys = read_keys(*file_of(bytes));
