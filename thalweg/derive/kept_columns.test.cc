@@ -110,7 +110,8 @@ void write_two_forms(std::string const& path, std::vector<std::string> const& pa
     text.text = {"merge", "[]"};
     text.seed = "two forms";
     auto const out = storage::open_file_storage(path, storage::OpenMode::create_new, storage::Engine::posix);
-    merge(inputs, *out, text, {});
+    std::optional<MergeInput> no_file_beside;
+    merge(inputs, no_file_beside, *out, text, {});
 }
 
 struct KeptColumnsTest : ::testing::Test {
