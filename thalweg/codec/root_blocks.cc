@@ -3,6 +3,7 @@
 #include "thalweg/base/assert.h"
 #include "thalweg/codec/big_endian.h"
 #include "thalweg/codec/root_codec.h"
+#include "thalweg/codec/steady_lz4.h"
 
 #include <algorithm>
 #include <cstring>
@@ -39,6 +40,13 @@ constexpr std::string_view tag_of(RootBlocks::Algorithm algorithm) {
     return {};
 }
 
+void put_head(std::byte* to, RootBlocks::Algorithm algorithm, std::size_t stored_bytes, std::size_t raw_bytes) {
+    THALWEG_ASSERT(stored_bytes <= kChunkBytes && raw_bytes <= kChunkBytes, "three bytes tell the size of a block");
+    std::memcpy(to, tag_of(algorithm).data(), 3);
+    put_size(to + 3, stored_bytes);
+    put_size(to + 6, raw_bytes);
+}
+
 // None if nothing is compressed.
 std::optional<RootBlocks::Algorithm> algorithm_of(Compression compression) {
     switch (compression) {
@@ -69,23 +77,29 @@ std::uint32_t number_of(RootBlocks::Algorithm algorithm) {
     return 0;
 }
 
+constexpr std::size_t kLz4ChecksumBytes = 8;
+
+void put_lz4_checksum(std::byte* to, std::size_t block_bytes) {
+    put_big_endian<std::uint64_t>(to, XXH64(to + kLz4ChecksumBytes, block_bytes, 0));
+}
+
 // An LZ4 block behind its XXH64, big-endian.
 class ChecksummedLz4 : public Compressor {
   public:
     std::size_t bound_bytes(std::size_t raw_bytes) const override {
-        return kChecksumBytes + block_->bound_bytes(raw_bytes);
+        return kLz4ChecksumBytes + block_->bound_bytes(raw_bytes);
     }
 
     std::size_t compress(std::span<std::byte const> raw, std::span<std::byte> out) override {
-        auto const size = block_->compress(raw, out.subspan(kChecksumBytes));
+        auto const size = block_->compress(raw, out.subspan(kLz4ChecksumBytes));
         if (size == 0) return 0;
-        put_big_endian<std::uint64_t>(out.data(), XXH64(out.data() + kChecksumBytes, size, 0));
-        return kChecksumBytes + size;
+        put_lz4_checksum(out.data(), size);
+        return kLz4ChecksumBytes + size;
     }
 
     char const* decompress(std::span<std::byte const> stored, std::span<std::byte> raw) override {
-        if (stored.size() < kChecksumBytes) return "an LZ4 block is cut short";
-        auto const block = stored.subspan(kChecksumBytes);
+        if (stored.size() < kLz4ChecksumBytes) return "an LZ4 block is cut short";
+        auto const block = stored.subspan(kLz4ChecksumBytes);
         if (get_big_endian<std::uint64_t>(stored.data()) != XXH64(block.data(), block.size(), 0)) {
             return "the checksum of an LZ4 block does not fit";
         }
@@ -93,7 +107,6 @@ class ChecksummedLz4 : public Compressor {
     }
 
   private:
-    static constexpr std::size_t kChecksumBytes = 8;
     std::unique_ptr<Compressor> block_ = make_lz4_block();
 };
 
@@ -181,7 +194,7 @@ std::size_t RootBlocks::compress(std::span<std::byte const> raw, std::size_t pla
         auto* const head = out.data() + at;
         auto const size = writer_->compress(chunk, out.subspan(at + kRootHeadBytes));
         if (size == 0 || kRootHeadBytes + size >= chunk.size()) return 0;
-        put_head(head, size, chunk.size());
+        put_head(head, algorithm_, size, chunk.size());
         at += kRootHeadBytes + size;
         raw = raw.subspan(chunk.size());
     }
@@ -191,17 +204,10 @@ std::size_t RootBlocks::compress(std::span<std::byte const> raw, std::size_t pla
 std::size_t RootBlocks::compress_planes(std::span<std::byte const> raw, std::size_t planes, std::span<std::byte> out) {
     std::size_t at = 0;
     for (auto const& frame : plane_writer_->compress(raw, planes, kRootHeadBytes, out)) {
-        put_head(out.data() + at, frame.stored_bytes, frame.raw_bytes);
+        put_head(out.data() + at, algorithm_, frame.stored_bytes, frame.raw_bytes);
         at += kRootHeadBytes + frame.stored_bytes;
     }
     return at;
-}
-
-void RootBlocks::put_head(std::byte* to, std::size_t stored_bytes, std::size_t raw_bytes) const {
-    THALWEG_ASSERT(stored_bytes <= kChunkBytes && raw_bytes <= kChunkBytes, "three bytes tell the size of a block");
-    std::memcpy(to, tag_of(algorithm_).data(), 3);
-    put_size(to + 3, stored_bytes);
-    put_size(to + 6, raw_bytes);
 }
 
 void RootBlocks::decompress(std::span<std::byte const> stored, std::span<std::byte> raw) {
@@ -230,6 +236,24 @@ Compressor& RootBlocks::decompressor(Algorithm algorithm) {
 
 void decompress_root_blocks(std::span<std::byte const> stored, std::span<std::byte> raw) {
     RootBlocks().decompress(stored, raw);
+}
+
+std::vector<std::byte> compress_root_metadata(std::span<std::byte const> raw, std::size_t tail_bytes) {
+    std::vector<std::byte> out;
+    for (auto rest = raw; !rest.empty();) {
+        auto const chunk = rest.first(std::min(rest.size(), kChunkBytes));
+        rest = rest.subspan(chunk.size());
+        auto const tail_in_chunk = tail_bytes - std::min(tail_bytes, rest.size());
+        auto const block = encode_steady_lz4(chunk, tail_in_chunk);
+        auto const stored_bytes = kLz4ChecksumBytes + block.size();
+        if (kRootHeadBytes + stored_bytes >= chunk.size()) return {raw.begin(), raw.end()};
+        auto const at = out.size();
+        out.resize(at + kRootHeadBytes + kLz4ChecksumBytes);
+        out.insert(out.end(), block.begin(), block.end());
+        put_head(out.data() + at, RootBlocks::lz4, stored_bytes, chunk.size());
+        put_lz4_checksum(out.data() + at + kRootHeadBytes, block.size());
+    }
+    return out;
 }
 
 } // namespace thalweg::codec

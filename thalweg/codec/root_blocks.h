@@ -31,7 +31,6 @@ class RootBlocks {
 
   private:
     std::size_t compress_planes(std::span<std::byte const> raw, std::size_t planes, std::span<std::byte> out);
-    void put_head(std::byte* to, std::size_t stored_bytes, std::size_t raw_bytes) const;
     Compressor& decompressor(Algorithm algorithm);
 
     Algorithm algorithm_ = zstd;

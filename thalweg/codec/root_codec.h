@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "thalweg/codec/codec.h"
 
@@ -41,5 +42,9 @@ std::string compression_of_settings(std::uint32_t settings);
 // One or many of ROOT's compression blocks (chunks of at most 0xffffff bytes, each with 9 bytes in front): also keys of
 // TFile are compressed so. Fills `raw` completely, or throws base::DataError.
 void decompress_root_blocks(std::span<std::byte const> stored, std::span<std::byte> raw);
+
+// Returns `raw` in blocks of LZ4, or as it is if that is no shorter. The result follows from `raw` alone, with every
+// version of LZ4, and its size does not depend on the last `tail_bytes`.
+std::vector<std::byte> compress_root_metadata(std::span<std::byte const> raw, std::size_t tail_bytes = 0);
 
 } // namespace thalweg::codec

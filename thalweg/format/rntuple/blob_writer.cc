@@ -5,6 +5,7 @@
 #include "thalweg/base/assert.h"
 #include "thalweg/base/checksum.h"
 #include "thalweg/base/units.h"
+#include "thalweg/codec/root_codec.h"
 #include "thalweg/format/rntuple/tfile.h"
 
 namespace thalweg::format::rntuple {
@@ -48,8 +49,9 @@ Locator BlobWriter::add_page(std::span<std::byte const> stored) {
 }
 
 EnvelopeLink BlobWriter::add_envelope(std::span<std::byte const> envelope) {
-    if (!blob_.is_empty() && blob_.size_bytes() + envelope.size() > kEnoughBytes) flush();
-    return blob_.add_envelope(envelope);
+    auto const stored = codec::compress_root_metadata(envelope);
+    if (!blob_.is_empty() && blob_.size_bytes() + stored.size() > kEnoughBytes) flush();
+    return {envelope.size(), blob_.add(stored)};
 }
 
 std::uint64_t BlobWriter::flush() {

@@ -38,6 +38,7 @@ class BlobWriter {
 
     // A page with its checksum behind it.
     Locator add_page(std::span<std::byte const> stored);
+    // Compressed, if that makes it shorter.
     EnvelopeLink add_envelope(std::span<std::byte const> envelope);
     // Writes what is gathered; returns the end.
     std::uint64_t flush();

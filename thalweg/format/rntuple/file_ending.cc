@@ -32,8 +32,11 @@ std::vector<PageList> pieces_of(PageList list) {
 EndingBytes sealed_ending(Skeleton const& skeleton, std::uint64_t offset, std::uint64_t seconds,
                           FileEnding::MakeText const& make_text) {
     auto const unsealed = make_text(FileSeal{skeleton.bytes.size(), 0, 0});
-    auto const seal = make_seal(skeleton, make_ending(skeleton.bytes, unsealed, offset, seconds), unsealed);
-    return make_ending(skeleton.bytes, make_text(seal), offset, seconds);
+    auto const ending = make_ending(skeleton.bytes, unsealed, offset, seconds);
+    auto sealed = make_ending(skeleton.bytes, make_text(make_seal(skeleton, ending, unsealed)), offset, seconds);
+    THALWEG_ASSERT(sealed.file_bytes == ending.file_bytes,
+                   "the seal is in the part of the text that is not compressed");
+    return sealed;
 }
 
 } // namespace

@@ -108,7 +108,8 @@ RunText parse_run_text(std::string const& text) {
 Anchor anchor_of(TablePlace const& place, EnvelopeLink const& footer) {
     Anchor anchor;
     anchor.header_offset = place.header_offset;
-    anchor.header_stored_bytes = anchor.header_bytes = place.header_bytes;
+    anchor.header_stored_bytes = place.header_stored_bytes;
+    anchor.header_bytes = place.header_bytes;
     anchor.footer_offset = footer.locator.offset;
     anchor.footer_stored_bytes = footer.locator.stored_bytes;
     anchor.footer_bytes = footer.length;

@@ -21,22 +21,14 @@ constexpr std::array<std::string_view, 3> kTreeClasses = {"TTree", "TNtuple", "T
 // No metadata is compressed by more than this factor: a damaged length must not ask for all memory of the machine.
 constexpr std::uint64_t kMostShrinkingOfHeads = 4096;
 
-std::vector<std::byte> read_envelope(storage::Storage const& file, EnvelopeLink const& link, std::string const& what) {
-    auto const& [offset, stored_bytes] = link.locator;
-    if (offset > file.size() || stored_bytes > file.size() - offset) {
-        base::fail_data({what + " cannot be read", fmt::format("it would lie at offsets {} to {}, the file ends at {}",
-                                                               offset, offset + stored_bytes, file.size())});
+RunText read_run_text(storage::Storage const& file, FileKey const& key) {
+    std::string text;
+    try {
+        text = read_text(file, key);
+    } catch (base::DataError const& error) {
+        base::fail_data({fmt::format("the text '{}' cannot be read", kTextName), error.what()});
     }
-    if (link.length / kMostShrinkingOfHeads > stored_bytes) {
-        base::fail_data(
-            {what + " cannot be read", fmt::format("{} bytes are said to hold {}", stored_bytes, link.length)});
-    }
-    std::vector<std::byte> stored(stored_bytes);
-    file.read(offset, stored);
-    if (link.length == stored_bytes) return stored;
-    std::vector<std::byte> envelope(link.length);
-    codec::decompress_root_blocks(stored, envelope);
-    return envelope;
+    return parse_run_text(text);
 }
 
 std::string why_not(std::string const& version) {
@@ -94,6 +86,28 @@ class NTupleReader {
 
 } // namespace
 
+std::vector<std::byte> read_envelope(storage::Storage const& file, EnvelopeLink const& link, std::string const& what) {
+    auto const& [offset, stored_bytes] = link.locator;
+    if (offset > file.size() || stored_bytes > file.size() - offset) {
+        base::fail_data({what + " cannot be read", fmt::format("it would lie at offsets {} to {}, the file ends at {}",
+                                                               offset, offset + stored_bytes, file.size())});
+    }
+    if (link.length / kMostShrinkingOfHeads > stored_bytes) {
+        base::fail_data(
+            {what + " cannot be read", fmt::format("{} bytes are said to hold {}", stored_bytes, link.length)});
+    }
+    std::vector<std::byte> stored(stored_bytes);
+    file.read(offset, stored);
+    if (link.length == stored_bytes) return stored;
+    std::vector<std::byte> envelope(link.length);
+    try {
+        codec::decompress_root_blocks(stored, envelope);
+    } catch (base::DataError const& error) {
+        base::fail_data({what + " cannot be read", error.what()});
+    }
+    return envelope;
+}
+
 NTupleFile read_ntuples(storage::Storage const& file) {
     NTupleFile result;
     for (auto const& key : read_keys(file)) {
@@ -109,7 +123,7 @@ NTupleFile read_ntuples(storage::Storage const& file) {
         } else if (std::ranges::find(kTreeClasses, key.class_name) != kTreeClasses.end()) {
             result.trees.push_back(key.path);
         } else if (is_text && key.path == kTextName) {
-            result.text = parse_run_text(read_text(file, key));
+            result.text = read_run_text(file, key);
         } else if (is_text && key.path == kMergedName) {
             result.merged_from = read_text(file, key);
         } else if (key.class_name != "TDirectory" && key.class_name != "TDirectoryFile") {

@@ -34,6 +34,10 @@ struct NTupleFile {
     std::vector<model::LeftOut> others;          // all other objects, such as histograms
 };
 
+// Returns the envelope, decompressed if it is compressed. `what` names it. Throws base::DataError that says why it
+// cannot be read; its checksum is for `parse_*` to compare.
+std::vector<std::byte> read_envelope(storage::Storage const& file, EnvelopeLink const& link, std::string const& what);
+
 // Throws base::DataError that names the part of the file and the reason.
 NTupleFile read_ntuples(storage::Storage const& file);
 

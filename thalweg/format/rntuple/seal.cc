@@ -28,13 +28,17 @@ std::uint64_t skeleton_checksum(std::span<std::byte const> skeleton) {
     return base::xxh3(skeleton.subspan(kSectorBytes));
 }
 
-// `appended` begins with the key of the text, whose payload ends with the characters.
+// `appended` begins with the key of the text, whose payload ends with the characters, or is compressed as a whole.
 std::uint64_t ending_checksum(std::span<std::byte const> first_sector, std::span<std::byte const> appended,
-                              std::uint64_t text_key_bytes, std::uint64_t characters) {
+                              std::uint64_t characters) {
+    BigTaker from(appended, "the ending");
+    auto const key = take_key(from);
+    bool const is_compressed = key.object_bytes > key.record_bytes - key.key_bytes;
+    auto const zeros = is_compressed ? key.record_bytes - key.key_bytes : characters;
     Bytes bytes(first_sector.begin(), first_sector.end());
     bytes.insert(bytes.end(), appended.begin(), appended.end());
-    auto const end = std::min<std::uint64_t>(first_sector.size() + text_key_bytes, bytes.size());
-    std::fill_n(bytes.begin() + static_cast<std::ptrdiff_t>(end - std::min(characters, end)), std::min(characters, end),
+    auto const end = std::min<std::uint64_t>(first_sector.size() + key.record_bytes, bytes.size());
+    std::fill_n(bytes.begin() + static_cast<std::ptrdiff_t>(end - std::min(zeros, end)), std::min(zeros, end),
                 std::byte{});
     return base::xxh3(bytes);
 }
@@ -49,9 +53,8 @@ std::uint64_t ending_checksum(std::span<std::byte const> first_sector, std::span
 } // namespace
 
 FileSeal make_seal(Skeleton const& skeleton, EndingBytes const& ending, NamedText const& text) {
-    BigTaker from(ending.appended, "the ending");
     return {skeleton.bytes.size(), skeleton_checksum(skeleton.bytes),
-            ending_checksum(ending.first_sector, ending.appended, take_key(from).record_bytes, text.text.size())};
+            ending_checksum(ending.first_sector, ending.appended, text.text.size())};
 }
 
 void check_seal(storage::Storage const& file, FileSeal const& seal) {
@@ -68,9 +71,7 @@ void check_seal(storage::Storage const& file, FileSeal const& seal) {
         if (key.path != kTextName) continue;
         auto const characters = read_text(file, key).size();
         auto const appended = bytes_at(file, key.offset, end);
-        if (ending_checksum(first_sector, appended, key.key_bytes + key.stored_bytes, characters) != seal.ending) {
-            fail(file, key.offset, end);
-        }
+        if (ending_checksum(first_sector, appended, characters) != seal.ending) fail(file, key.offset, end);
     }
     if (skeleton_checksum(skeleton) != seal.skeleton) fail(file, kSectorBytes, seal.skeleton_bytes);
 }

@@ -12,7 +12,7 @@ namespace thalweg::format::rntuple {
 struct FileSeal {
     std::uint64_t skeleton_bytes = 0; // 0: the file has no seal, as those of the first version
     std::uint64_t skeleton = 0;       // base::xxh3 of the skeleton behind its first sector, with zeros for anchors
-    std::uint64_t ending = 0;         // of the first sector and what was appended, with zeros for the text's characters
+    std::uint64_t ending = 0;         // of the first sector and what was appended, with zeros for the text
 };
 
 FileSeal make_seal(Skeleton const& skeleton, EndingBytes const& ending, NamedText const& text);

@@ -24,6 +24,7 @@ struct TableSkeleton {
 // The places of a table's fixed parts in the file.
 struct TablePlace {
     std::uint64_t header_offset = 0; // of the envelope itself
+    std::uint64_t header_stored_bytes = 0;
     std::uint64_t header_bytes = 0;
     std::uint64_t anchor_offset = 0; // of its kAnchorBytes; they lie within one sector of 512 bytes
 };

@@ -49,7 +49,7 @@ EndingBytes make_ending(std::span<std::byte const> skeleton, NamedText const& te
     if (old == keys.end()) from.fail("it has no '" + text.name + "'");
     KeyWriter writer(offset, seconds);
     ++old->cycle; // the old one stays in the file, and a reader of all keys must know which is the newer
-    *old = writer.append(*old, text_object(text.text));
+    *old = writer.append_text(*old, text.text);
     auto const list = writer.append_key_list(root, keys);
     record.modified = writer.date();
     record.keys_offset = list.offset;

@@ -5,6 +5,7 @@
 
 #include "thalweg/base/assert.h"
 #include "thalweg/base/units.h"
+#include "thalweg/codec/root_codec.h"
 #include "thalweg/format/rntuple/tfile.h"
 
 namespace thalweg::format::rntuple {
@@ -177,16 +178,25 @@ DirectoryRecord take_directory(BigTaker& from) {
 }
 
 KeyHead KeyWriter::append(KeyHead key, std::span<std::byte const> payload) {
+    return append(std::move(key), payload, payload.size());
+}
+
+KeyHead KeyWriter::append_text(KeyHead key, std::string_view text) {
+    auto const object = text_object(text);
+    return append(std::move(key), codec::compress_root_metadata(object, kTextTailBytes), object.size());
+}
+
+KeyHead KeyWriter::append(KeyHead key, std::span<std::byte const> payload, std::size_t object_bytes) {
     auto const key_bytes = size_of(key);
-    if (key_bytes + payload.size() > kMaxRecordBytes) {
-        base::fail_usage({"'" + key.name + "' has " + std::to_string(payload.size()) + " bytes",
+    if (key_bytes + object_bytes > kMaxRecordBytes) {
+        base::fail_usage({"'" + key.name + "' has " + std::to_string(object_bytes) + " bytes",
                           "ROOT holds at most " + std::to_string(kMaxRecordBytes) + " under one key"});
     }
     key.date = date_;
     key.offset = end();
     key.key_bytes = static_cast<std::uint16_t>(key_bytes);
     key.record_bytes = static_cast<std::uint32_t>(key_bytes + payload.size());
-    key.object_bytes = static_cast<std::uint32_t>(payload.size());
+    key.object_bytes = static_cast<std::uint32_t>(object_bytes);
     put(bytes_, key);
     bytes_.put_bytes(payload);
     THALWEG_ASSERT(end() == key.offset + key.record_bytes, "a key has as many bytes as its head says");

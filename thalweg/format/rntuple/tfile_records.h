@@ -76,6 +76,9 @@ struct DirectoryRecord {
 void put(BigPutter& to, DirectoryRecord const& directory); // kDirectoryBytes
 DirectoryRecord take_directory(BigTaker& from);
 
+// A text may end with what is known only once its size is: checksums of what surrounds it.
+inline constexpr std::size_t kTextTailBytes = 256;
+
 // Keys and their payloads, one behind the other from `origin` in the file on.
 class KeyWriter {
   public:
@@ -83,6 +86,8 @@ class KeyWriter {
 
     // Gives the key its place.
     KeyHead append(KeyHead key, std::span<std::byte const> payload);
+    // Gives the key of a TObjString its place. Its size does not depend on the last kTextTailBytes of the text.
+    KeyHead append_text(KeyHead key, std::string_view text);
     // A key of `bytes` in all, at least kBlobHeadBytes (or none), that holds nothing.
     void append_padding(std::uint64_t bytes);
     // The list of a directory's keys; `owner` is the directory's own key.
@@ -95,6 +100,8 @@ class KeyWriter {
     BigPutter& bytes() { return bytes_; }
 
   private:
+    KeyHead append(KeyHead key, std::span<std::byte const> payload, std::size_t object_bytes);
+
     std::uint64_t origin_;
     std::uint32_t date_;
     BigPutter bytes_;

@@ -7,6 +7,7 @@
 #include "thalweg/base/checksum.h"
 #include "thalweg/base/error.h"
 #include "thalweg/base/units.h"
+#include "thalweg/codec/root_codec.h"
 #include "thalweg/format/rntuple/envelopes.h"
 #include "thalweg/format/rntuple/tfile.h"
 #include "thalweg/format/rntuple/tfile_records.h"
@@ -99,7 +100,8 @@ class SkeletonWriter {
     void add(TableSkeleton const& table) {
         auto const [path, name] = split_path(table.name);
         auto const folder = folder_of(path);
-        auto const header = keys_.append({.class_name = "RBlob"}, table.header);
+        auto const stored = codec::compress_root_metadata(table.header);
+        auto const header = keys_.append({.class_name = "RBlob"}, stored);
         KeyHead const anchor{.class_name = "ROOT::RNTuple",
                              .name = name,
                              .title = cut(table.description, kMaxTitleBytes),
@@ -108,6 +110,7 @@ class SkeletonWriter {
         auto const key = keys_.append(anchor, std::array<std::byte, kAnchorBytes>{});
         folders_[folder].keys.push_back(key);
         places_.push_back({.header_offset = header.offset + header.key_bytes,
+                           .header_stored_bytes = stored.size(),
                            .header_bytes = table.header.size(),
                            .anchor_offset = key.offset + key.key_bytes});
     }
@@ -115,11 +118,11 @@ class SkeletonWriter {
     void add(NamedText const& text) {
         auto const [path, name] = split_path(text.name);
         auto const folder = folder_of(path);
-        folders_[folder].keys.push_back(keys_.append({.class_name = "TObjString",
-                                                      .name = name,
-                                                      .title = "Collectable string class",
-                                                      .directory = folders_[folder].record.offset},
-                                                     text_object(text.text)));
+        folders_[folder].keys.push_back(keys_.append_text({.class_name = "TObjString",
+                                                           .name = name,
+                                                           .title = "Collectable string class",
+                                                           .directory = folders_[folder].record.offset},
+                                                          text.text));
     }
 
     Skeleton finish() {
