@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <nanobind/stl/function.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
@@ -16,6 +17,7 @@
 #include "thalweg/base/scratch_budget.h"
 #include "thalweg/checkpoint/head.h"
 #include "thalweg/checkpoint/verify.h"
+#include "thalweg/dataset/complete/image.h"
 #include "thalweg/dataset/read/follower.h"
 #include "thalweg/dataset/read/reader.h"
 #include "thalweg/dataset/read/run_writers.h"
@@ -60,10 +62,34 @@ std::unique_ptr<Reader> open_far(std::string name, std::uint64_t size_bytes, nb:
 }
 
 // Returns device, inode, size and time of modification (ns), or None.
-std::optional<std::tuple<std::uint64_t, std::uint64_t, std::uint64_t, std::int64_t>> state_of(Reader const& reader) {
-    auto const state = reader.state();
+std::optional<std::tuple<std::uint64_t, std::uint64_t, std::uint64_t, std::int64_t>>
+tuple_of(std::optional<storage::FileStamp> const& state) {
     if (!state) return std::nullopt;
     return std::tuple(state->device, state->inode, state->size_bytes, state->mtime_ns);
+}
+
+// Fills `out` from `offset` on, up to the end of the image. Returns the number of bytes.
+std::size_t read_image(FileImage const& image, std::uint64_t offset, nb::handle out) {
+    Buffer const buffer(out, PyBUF_WRITABLE);
+    nb::gil_scoped_release const released;
+    auto const size = image.file->size();
+    auto const count = std::min<std::uint64_t>(buffer.bytes().size(), size - std::min(size, offset));
+    image.file->read(offset, buffer.bytes().first(count));
+    return count;
+}
+
+void bind_image(nb::module_& module) {
+    nb::class_<FileImage>(module, "FileImage")
+        .def_static("of", image_of, nb::arg("path"), WithoutGil())
+        .def_prop_ro("size", [](FileImage const& image) { return image.file->size(); })
+        .def("read_into", read_image, nb::arg("offset"), nb::arg("out"))
+        .def_prop_ro("state", [](FileImage const& image) { return tuple_of(image.state); })
+        .def_prop_ro("is_open_run", [](FileImage const& image) { return image.unfinished.has_value(); })
+        .def_prop_ro("run_id",
+                     [](FileImage const& image) { return image.unfinished ? image.unfinished->run_id : std::string(); })
+        .def_prop_ro("report", [](FileImage const& image) {
+            return image.unfinished ? std::optional(image.unfinished->report) : std::nullopt;
+        });
 }
 
 // `progress` is called with the fraction that is done, from any thread, one call at a time. A checkpoint is read twice:
@@ -96,6 +122,7 @@ Verification verify_file(std::string const& path, unsigned threads,
 } // namespace
 
 void bind_reading(nb::module_& module) {
+    bind_image(module);
     nb::class_<Reader>(module, "Reader")
         .def_static("open", nb::overload_cast<std::string const&, bool>(&Reader::open), nb::arg("path"),
                     nb::arg("even_without_tables") = false, WithoutGil())
@@ -103,7 +130,7 @@ void bind_reading(nb::module_& module) {
         .def_prop_ro("path", &Reader::path)
         .def_prop_ro("is_far", &Reader::is_far)
         .def_prop_ro("is_open_run", &Reader::is_open_run)
-        .def_prop_ro("state", state_of)
+        .def_prop_ro("state", [](Reader const& reader) { return tuple_of(reader.state()); })
         .def("check_state", &Reader::check_state)
         .def_prop_ro("id", [](Reader const& reader) { return reader.head().id; })
         .def_prop_ro("schema", [](Reader const& reader) { return model::to_json(reader.head().schema); })

@@ -33,6 +33,7 @@ __all__ = [
     "Ragged",
     "Rows",
     "Run",
+    "RunFile",
     "RunReport",
     "Schema",
     "Shared",
@@ -110,6 +111,7 @@ if TYPE_CHECKING:
     from thalweg._reading.column import Column
     from thalweg._reading.read_memory import read_memory
     from thalweg._reading.run import Run
+    from thalweg._reading.run_file import RunFile
     from thalweg._reading.table import Table
     from thalweg._schema.attributes import Attributes
     from thalweg._schema.left_out import LeftOut
@@ -176,6 +178,7 @@ _LATE: dict[str, tuple[str, ...]] = {
     "_reading.column": ("Column",),
     "_reading.read_memory": ("read_memory",),
     "_reading.run": ("Run",),
+    "_reading.run_file": ("RunFile",),
     "_reading.table": ("Table",),
     "_schema.attributes": ("Attributes",),
     "_schema.left_out": ("LeftOut",),

@@ -11,6 +11,7 @@ from thalweg._base.errors import UsageError
 from thalweg._reading.asked import BATCH_BYTES
 from thalweg._reading.follow import Tables, followed
 from thalweg._reading.origin import Origin, reopened_run
+from thalweg._reading.run_file import RunFile
 from thalweg._reading.table import Table
 from thalweg._schema.attributes import Attributes
 from thalweg._schema.left_out import LeftOut
@@ -130,6 +131,16 @@ class Run(Mapping[str, Table]):
         self._is_closed = True
         for table in self._tables:
             table.close()
+
+    def as_file(self) -> RunFile:
+        """Returns the file of the run as it is now, for programs that read HDF5 or ROOT files: an open run is a
+        complete file, too.
+
+        Raises UsageError if the run is read by a URL or through a file object, or is closed by `close`; DataError if
+        the path now leads to another run or file.
+        """
+        self._check_is_open()
+        return RunFile.of(self.origin)
 
     def refresh(self) -> Self:
         """Shows newer rows if the run is still written, and returns the run. Tables taken from it before do not change,
