@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from table_kinds import KINDS, ROWS, SCHEMA, WHOLE, Kind, V, X
 
@@ -127,6 +128,7 @@ def table_items(kind: Kind) -> None:
 
 TABLE: dict[str, Callable[[Kind], Any]] = {
     "__array__": lambda kind: refused("is not an array", lambda: np.asarray(kind.table)),
+    "__arrow_c_stream__": lambda kind: assert_(pa.table(kind.table).column("x").to_pylist() == kind.x),
     "__contains__": lambda kind: [assert_(name in kind.table) for name in ("x", "v")],
     "__getitem__": table_items,
     "__iter__": lambda kind: assert_({"v", "x"} <= set(kind.table)),
@@ -150,6 +152,7 @@ TABLE: dict[str, Callable[[Kind], Any]] = {
     "origin": lambda kind: assert_(kind.table.origin.path == kind.run.path),
     "page_ends": page_ends,
     "read": read_table,
+    "scan_polars": lambda kind: assert_(kind.table.scan_polars().select("x").collect()["x"].to_list() == kind.x),
     "schema": lambda kind: assert_(str(kind.table.schema["x"]) == "int64"),
     "storage": lambda kind: assert_(sum(size for size, _ in kind.table.storage()) > 0),
     "stored_in": stored_in,
@@ -205,6 +208,15 @@ def run_items(kind: Kind) -> None:
     refused("nothing", lambda: kind.run["nothing"])
 
 
+def shown_as_file(kind: Kind) -> None:
+    if kind.is_file and kind.by_core:
+        assert is_same(tw.open(kind.run.as_file())["t"].read(), kind)
+    elif kind.is_file:
+        assert kind.run.as_file().read() == Path(kind.run.path).read_bytes()
+    else:
+        refused("cannot be shown as a file", kind.run.as_file)
+
+
 def in_with(kind: Kind) -> None:
     with kind.run as run:
         assert run is kind.run
@@ -220,6 +232,7 @@ RUN: dict[str, Callable[[Kind], Any]] = {
     "__len__": lambda kind: assert_(len(kind.run) == 1),
     "__reduce__": lambda kind: assert_(is_same(pickled(kind, kind.run)["t"].read(), kind)),
     "__repr__": lambda kind: assert_("'t'" in repr(kind.run)),
+    "as_file": shown_as_file,
     "attrs": lambda kind: assert_(isinstance(kind.run.attrs, tw.Attributes)),
     "close": closed_run,
     "follow": lambda kind: follow(kind, lambda: kind.run.follow(timeout=5)),
@@ -249,7 +262,7 @@ def assert_(is_true: bool) -> None:
 
 SPECIAL = {
     *("__array__", "__contains__", "__enter__", "__exit__", "__getitem__", "__iter__", "__len__"),
-    *("__reduce__", "__repr__"),
+    *("__arrow_c_stream__", "__reduce__", "__repr__"),
 }
 
 

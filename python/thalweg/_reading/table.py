@@ -15,6 +15,7 @@ from thalweg._reading.asked import BATCH_BYTES, check_batches, listed, paths_in,
 from thalweg._reading.column import Column
 from thalweg._reading.follow import Tables, followed
 from thalweg._reading.origin import Origin, reopened_table
+from thalweg._reading.streams import arrow_stream, polars_scan
 from thalweg._reading.uproot_names import in_library, matching, step_of
 from thalweg._schema.attributes import Attributes
 from thalweg._schema.schema import TableSchema
@@ -25,6 +26,7 @@ from thalweg._values.select import Chosen, chosen_rows, is_row_number, part_of_c
 
 if TYPE_CHECKING:
     import pandas
+    import polars
 
 
 class Table(ABC):
@@ -236,6 +238,20 @@ class Table(ABC):
             memory_bytes = max(1, memory_bytes // (3 if library == "pd" else 2))
         steps = self.batches(names, rows=rows or max(1, len(self)), memory_bytes=memory_bytes)
         yield from map(partial(in_library, library=library), steps)  # `map` keeps no step
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Gives all rows to whatever takes Arrow's C stream, such as `polars.DataFrame(table)`, `pyarrow.table(table)`
+        and DuckDB. Rows are read in batches. Raises UsageError if pyarrow is not installed."""
+        self._check_is_open()
+        return arrow_stream(self).__arrow_c_stream__(requested_schema)
+
+    def scan_polars(self) -> polars.LazyFrame:
+        """Returns a polars.LazyFrame: a query reads only the columns that it needs, and as many rows as it takes.
+
+        Raises UsageError if polars is not installed.
+        """
+        self._check_is_open()
+        return polars_scan(self)
 
     def follow(
         self,
