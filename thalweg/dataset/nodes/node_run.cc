@@ -113,13 +113,17 @@ void NodeRun::finish(FinishedPart const& part) {
 CompleteResult NodeRun::complete(std::uint64_t end_ns) {
     THALWEG_ASSERT(ending_ != nullptr, "a node completes the file behind its own part");
     while (true) {
-        auto const next = ending_->next();
-        if (next == NodeEnding::Next::over) return completed_by_another();
-        if (next == NodeEnding::Next::complete) return complete_for_all(end_ns);
-        if (base::monotonic_ns() >= end_ns)
-            base::fail_system(
-                {fmt::format("{} cannot be closed yet", run_->path()), ending_->waits_for(), "close it on all nodes"},
-                ETIMEDOUT);
+        ending_->check();
+        if (ending_->is_over()) return completed_by_another();
+        if (ending_->is_completing() || ending_->is_to_complete()) return complete_for_all(end_ns);
+        if (base::monotonic_ns() >= end_ns) {
+            auto const unfinished = ending_->unfinished();
+            base::fail_system({fmt::format("{} cannot be closed yet", run_->path()),
+                               unfinished.empty() ? name_of_node(run_->node->first_living()) + " is completing it"
+                                                  : names_of(unfinished) + " still writes",
+                               "close it on all nodes"},
+                              ETIMEDOUT);
+        }
         ending_->pause();
     }
 }
@@ -229,11 +233,7 @@ std::optional<CompleteResult> NodeRun::try_to_complete(std::string& missing) {
 CompleteResult NodeRun::end_for_all(CompleteResult result) {
     if (auto const problem = watch_->problem(); !problem.empty()) base::fail_system({problem});
     // For those nodes that look before the folder is gone; all others read it from the file.
-    try {
-        run_->node->announce(kComplete, summary_of(result));
-    } catch (base::SystemError const& error) {
-        if (!base::is_no_space(error.code)) throw;
-    }
+    run_->node->parts.announce(kComplete, summary_of(result));
     run_->ledger->head().state = LedgerState::closed;
     ending_.reset(); // its last beat, before the folder goes
     // The memory goes first: while there is a journal, `recover` comes back for the rest.
