@@ -29,7 +29,7 @@ class NodeWatch {
     std::uint32_t neighbour_;
     SignOfLife life_;
     std::uint64_t next_look_ns_ = 0;
-    bool is_over_ = false; // the neighbour has written all that it had
+    bool is_over_ = false;            // the neighbour has written all that it had
     std::set<std::uint32_t> dead_;    // that were noted
     std::vector<std::string> deaths_; // of these, that are still to be told
     std::string problem_;
