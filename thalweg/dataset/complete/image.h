@@ -41,7 +41,7 @@ std::optional<Image> image_of_unfinished(std::string const& path, ImageOptions c
 // program has changed it.
 struct FileImage {
     std::unique_ptr<storage::Storage const> file;
-    std::optional<Image> unfinished;          // its `file` was taken out of it
+    std::optional<Image> unfinished;         // its `file` was taken out of it
     std::optional<storage::FileStamp> state; // of a complete file
 };
 FileImage image_of(std::string const& path);
