@@ -1,13 +1,13 @@
 """The `thalweg` command. One file per subcommand; people read stderr, programs read stdout."""
 
+from thalweg.cli._first import end_imports, ignore_interrupts
+
+# isort: split
+
 import importlib
 import sys
 from inspect import cleandoc
 from typing import Annotated
-
-from thalweg.cli._first import end_imports, ignore_interrupts
-
-# isort: split
 
 import typer
 
@@ -17,6 +17,7 @@ from thalweg._base.errors import Error, UsageError
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
 
 DONE, FAILED, WRONG_REQUEST = 0, 1, 2
+_TYPERS_INTERRUPTED = 130  # later versions of typer return it for a KeyboardInterrupt
 
 
 def _print_version(wanted: bool) -> None:
@@ -74,7 +75,8 @@ def run(command: typer.Typer = app, name: str = "thalweg") -> int:
             register(*(word for word in sys.argv[1:2] if word in _COMMANDS))
         end_imports()
         _check_arguments()
-        return command(standalone_mode=False, prog_name=name) or DONE
+        code = command(standalone_mode=False, prog_name=name) or DONE
+        return _fail("interrupted", FAILED) if code == _TYPERS_INTERRUPTED else code
     except UsageError as error:
         return _fail(error, WRONG_REQUEST)
     except Error as error:
