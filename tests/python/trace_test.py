@@ -112,6 +112,13 @@ def test_others_read_the_trace(tmp_path: Path) -> None:
         assert (file["posix"]["size"][:] == 1000).sum() == 100
 
 
+@pytest.mark.parametrize("code", [2, 130])
+def test_each_exit_code_is_that_of_the_program(tmp_path: Path, code: int) -> None:
+    traced = trace(tmp_path / "t.root", "sh", "-c", f"exit {code}")
+    assert traced.done.returncode == code
+    assert b"interrupted" not in traced.done.stderr
+
+
 def test_the_program_is_as_it_is_without(tmp_path: Path) -> None:
     script = (
         "import sys; print(sys.stdin.read() * 2); print('no', file=sys.stderr); open(sys.argv[1], 'w').write('abc'); "

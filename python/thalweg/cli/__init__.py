@@ -6,18 +6,46 @@ from thalweg.cli._first import end_imports, ignore_interrupts
 
 import importlib
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from inspect import cleandoc
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
+from typer.main import get_command
 
 from thalweg import __version__
 from thalweg._base.errors import Error, UsageError
 
-app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
+
+class _InterruptedError(Exception):
+    """Raised for a KeyboardInterrupt in a command."""
+
+
+class _Commands(TyperGroup):
+    """Keeps interrupts from typer, whose later versions return 130 for them, as a traced program may do, too."""
+
+    def make_context(self, *arguments: Any, **options: Any) -> Any:
+        with _interrupts_are_errors():
+            return super().make_context(*arguments, **options)
+
+    def invoke(self, ctx: Any) -> Any:
+        with _interrupts_are_errors():
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _interrupts_are_errors() -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise _InterruptedError from None
+
+
+app = typer.Typer(cls=_Commands, no_args_is_help=True, pretty_exceptions_enable=False)
 
 DONE, FAILED, WRONG_REQUEST = 0, 1, 2
-_TYPERS_INTERRUPTED = 130  # later versions of typer return it for a KeyboardInterrupt
 
 
 def _print_version(wanted: bool) -> None:
@@ -73,15 +101,15 @@ def run(command: typer.Typer = app, name: str = "thalweg") -> int:
     try:
         if command is app:
             register(*(word for word in sys.argv[1:2] if word in _COMMANDS))
+        parsed_by = get_command(command)  # for which typer imports more
         end_imports()
         _check_arguments()
-        code = command(standalone_mode=False, prog_name=name) or DONE
-        return _fail("interrupted", FAILED) if code == _TYPERS_INTERRUPTED else code
+        return parsed_by(standalone_mode=False, prog_name=name) or DONE
     except UsageError as error:
         return _fail(error, WRONG_REQUEST)
     except Error as error:
         return _fail(error, FAILED)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, _InterruptedError):
         return _fail("interrupted", FAILED)
     except BrokenPipeError:
         return FAILED  # the program that read our output has ended
