@@ -71,6 +71,13 @@ inline CreateOptions small_run_options() {
     return options;
 }
 
+// The same of a run that other processes may attach to.
+inline CreateOptions small_shared_options() {
+    auto options = small_run_options();
+    options.shared = true;
+    return options;
+}
+
 // What bad days are tried on.
 struct Container {
     std::string path;

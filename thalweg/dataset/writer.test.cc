@@ -21,12 +21,6 @@ namespace {
 
 using namespace testing;
 
-CreateOptions small_shared_options() {
-    auto options = small_run_options();
-    options.shared = true;
-    return options;
-}
-
 TEST(Writer, TwoThreadsWriteOneFile) {
     Directory const directory;
     auto const writer = Writer::create(directory.file("run.h5"), pulses(1000), {});

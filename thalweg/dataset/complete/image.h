@@ -31,8 +31,8 @@ struct Image {
 
 // The image has all rows that the journal of the run at `path` knows: those that `recover` would keep if everything
 // died now, except for what is only in the memory of producers. Its metadata says so under the key "snapshot". Takes no
-// lock of the run and writes nothing of it. It stays readable, and as it is, if the run goes on, is closed, resumed,
-// recovered, replaced or removed.
+// lock of the run and writes nothing of it. It stays readable, and as it is, if the run goes on, is closed, resumed or
+// recovered, and if its file is removed or replaced by another one; a program that writes over its bytes changes it.
 // Returns nothing if the file has no journal: it is complete, or was never Thalweg's. Throws base::UsageError if there
 // is no file, or if nothing is recorded yet.
 std::optional<Image> image_of_unfinished(std::string const& path, ImageOptions const& options = {});

@@ -7,24 +7,13 @@
 #include <thread>
 
 #include "thalweg/base/checksum.h"
-#include "thalweg/dataset/read/reader.h"
 #include "thalweg/dataset/read/verify.h"
-#include "thalweg/dataset/testing.h"
+#include "thalweg/dataset/test_live_pulses.h"
 
 namespace thalweg::dataset {
 namespace {
 
 using namespace testing;
-
-constexpr std::uint64_t kSamples = 40;
-
-CreateOptions often_flushed() {
-    CreateOptions options;
-    options.layout.wide_page_bytes = options.layout.narrow_page_bytes.emplace(4096);
-    options.layout.cluster_bytes = 64 << 10;
-    options.commit.flush_interval_ns = 20'000'000;
-    return options;
-}
 
 std::vector<std::byte> bytes_of(storage::Storage const& file) {
     std::vector<std::byte> bytes(file.size());
@@ -63,20 +52,8 @@ class ImageOf : public ::testing::TestWithParam<char const*> {
             .write(reinterpret_cast<char const*>(bytes.data()), // NOLINT
                    static_cast<std::streamsize>(bytes.size()));
         EXPECT_TRUE(verify(copy()).faults == 0);
-        auto const reader = Reader::open(copy());
-        EXPECT_FALSE(reader->is_open_run());
-        auto const rows = reader->rows(0);
-        std::vector<std::uint8_t> producers(rows);
-        std::vector<std::uint64_t> ids(rows);
-        std::vector<std::uint16_t> waveforms(rows * kSamples);
-        reader->read(0, 0, {0, rows}, std::as_writable_bytes(std::span(producers)));
-        reader->read(0, 1, {0, rows}, std::as_writable_bytes(std::span(ids)));
-        reader->read(0, 2, {0, rows}, std::as_writable_bytes(std::span(waveforms)));
-        std::array<std::uint64_t, 3> next{};
-        for (std::uint64_t row = 0; row < rows && !HasFailure(); ++row) {
-            EXPECT_EQ(ids[row], next.at(producers[row])++);
-            EXPECT_EQ(waveforms[row * kSamples + 7], sample(producers[row], ids[row], 7));
-        }
+        std::uint64_t rows = 0;
+        for (auto const& [_, count] : rows_of_producers(copy())) rows += count;
         return rows;
     }
 
@@ -137,8 +114,8 @@ TEST_P(ImageOf, AClosedFileThatIsChangedIsAnError) {
 
 TEST_P(ImageOf, WhatIsNotThereIsAnError) { EXPECT_THROW(image_of(run()), base::UsageError); }
 
-INSTANTIATE_TEST_SUITE_P(Containers, ImageOf, ::testing::Values(".h5", ".root"), [](auto const& info) {
-    return std::string(info.param).substr(1) == "h5" ? "HDF5" : "RNTuple";
+INSTANTIATE_TEST_SUITE_P(Containers, ImageOf, ::testing::Values(".h5", ".root"), [](auto const& each) {
+    return std::string(each.param).substr(1) == "h5" ? "HDF5" : "RNTuple";
 });
 
 } // namespace

@@ -13,12 +13,6 @@ namespace {
 
 using namespace testing;
 
-CreateOptions small_shared_options() {
-    auto options = small_run_options();
-    options.shared = true;
-    return options;
-}
-
 class RunWritersOf : public ::testing::Test {
   protected:
     RunWritersOf()
