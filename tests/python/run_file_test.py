@@ -186,6 +186,8 @@ def test_it_is_a_file_object(tmp_path: Path) -> None:
     assert (file.seek(10, os.SEEK_END), file.read(4), file.read_at(len(bytes_), 1)) == (len(bytes_) + 10, b"", b"")
     with pytest.raises(ValueError, match="no byte -1"):
         file.seek(-1)
+    with pytest.raises(ValueError, match="cannot be counted from 7"):
+        file.seek(0, 7)
     with pytest.raises(io.UnsupportedOperation, match=r"run\.h5 cannot be written"):
         file.write(b"x")
     file.seek(3)

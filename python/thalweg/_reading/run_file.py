@@ -21,8 +21,9 @@ class RunFile(io.RawIOBase):
 
     The file of a run that is still written has no metadata for other programs yet: they are made in memory, and bytes
     of the rows are read from the file. The rows are those of `thalweg.snapshot`. An object goes on showing these rows
-    while the run is written, and after it was closed, recovered, replaced or removed; `Run.as_file` again shows newer
-    ones. Threads may share it. A pickle holds the path, and loading it shows what the run has then.
+    while the run is written, and after it was closed, recovered, replaced by another file or removed; `Run.as_file`
+    again shows newer ones. Only a program that writes over the bytes of the file changes what an open run shows.
+    Threads may share it. A pickle holds the path, and loading it shows what the run has then.
     """
 
     def __init__(self, origin: Origin, image: _core.FileImage) -> None:
@@ -96,7 +97,10 @@ class RunFile(io.RawIOBase):
     def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
         size = self.size
         with self._lock:
-            begin = {os.SEEK_SET: 0, os.SEEK_CUR: self._position, os.SEEK_END: size}[whence]
+            begins = {os.SEEK_SET: 0, os.SEEK_CUR: self._position, os.SEEK_END: size}
+            if whence not in begins:
+                raise ValueError(f"a position in {self.name} cannot be counted from {whence}: give 0, 1 or 2")
+            begin = begins[whence]
             if begin + offset < 0:
                 raise ValueError(f"there is no byte {begin + offset} in {self.name}")
             self._position = begin + offset
