@@ -78,6 +78,15 @@ function(thalweg_add_tests folder target tests libraries)
   endif()
 endfunction()
 
+# The tests of a folder read files that others wrote and that lie beside the project; the environment variable
+# THALWEG_DATA comes first.
+function(thalweg_tests_read_data folder)
+  thalweg_target_name(${folder} target)
+  if(TARGET ${target}_test)
+    target_compile_definitions(${target}_test PRIVATE THALWEG_TEST_DATA="${PROJECT_SOURCE_DIR}/../shared/data")
+  endif()
+endfunction()
+
 function(thalweg_add_fuzzer folder_target fuzzer libraries)
   get_filename_component(name "${fuzzer}" NAME_WE)
   set(target ${folder_target}_${name}_fuzz)

@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 
 #include "thalweg/dataset/complete/file_checksum.h"
-#include "thalweg/format/rntuple/envelopes.h"
-#include "thalweg/format/rntuple/file_parts.h"
+#include "thalweg/format/rntuple/envelopes/envelopes.h"
+#include "thalweg/format/rntuple/writing/file_parts.h"
 
 namespace thalweg::dataset {
 namespace {

@@ -12,7 +12,7 @@
 #include "thalweg/dataset/append/row_slices.h"
 #include "thalweg/dataset/append/table_encoder.h"
 #include "thalweg/dataset/read/reader.h"
-#include "thalweg/format/rntuple/stored_clusters.h"
+#include "thalweg/format/rntuple/reading/stored_clusters.h"
 
 namespace thalweg::derive {
 

@@ -10,7 +10,7 @@
 #include "thalweg/base/error.h"
 #include "thalweg/base/random.h"
 #include "thalweg/dataset/complete/unit_list.h"
-#include "thalweg/format/rntuple/units.h"
+#include "thalweg/format/rntuple/writing/units.h"
 #include "thalweg/model/json.h"
 
 namespace thalweg::dataset {

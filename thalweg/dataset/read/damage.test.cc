@@ -6,9 +6,9 @@
 #include <tuple>
 
 #include "thalweg/dataset/read/reader.h"
-#include "thalweg/format/rntuple/envelopes.h"
-#include "thalweg/format/rntuple/file_parts.h"
-#include "thalweg/format/rntuple/ntuple_file.h"
+#include "thalweg/format/rntuple/envelopes/envelopes.h"
+#include "thalweg/format/rntuple/reading/ntuple_file.h"
+#include "thalweg/format/rntuple/writing/file_parts.h"
 
 namespace thalweg::dataset {
 namespace {

@@ -13,9 +13,9 @@
 #include "thalweg/base/error.h"
 #include "thalweg/dataset/read/reader.h"
 #include "thalweg/dataset/writer.h"
-#include "thalweg/format/rntuple/envelopes.h"
+#include "thalweg/format/rntuple/container/tfile.h"
+#include "thalweg/format/rntuple/envelopes/envelopes.h"
 #include "thalweg/format/rntuple/format.h"
-#include "thalweg/format/rntuple/tfile.h"
 
 namespace {
 

@@ -2,13 +2,13 @@
 
 #include "thalweg/base/error.h"
 #include "thalweg/base/units.h"
-#include "thalweg/format/rntuple/blob_writer.h"
-#include "thalweg/format/rntuple/cluster_descriptions.h"
-#include "thalweg/format/rntuple/envelopes.h"
-#include "thalweg/format/rntuple/file_ending.h"
+#include "thalweg/format/rntuple/container/tfile_records.h"
+#include "thalweg/format/rntuple/envelopes/envelopes.h"
 #include "thalweg/format/rntuple/format.h"
-#include "thalweg/format/rntuple/table_completer.h"
-#include "thalweg/format/rntuple/tfile_records.h"
+#include "thalweg/format/rntuple/writing/blob_writer.h"
+#include "thalweg/format/rntuple/writing/cluster_descriptions.h"
+#include "thalweg/format/rntuple/writing/file_ending.h"
+#include "thalweg/format/rntuple/writing/table_completer.h"
 
 namespace thalweg::format::rntuple {
 namespace {

@@ -7,11 +7,11 @@
 #include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
 #include "thalweg/base/units.h"
-#include "thalweg/format/rntuple/file_parts.h"
-#include "thalweg/format/rntuple/interim_footers.h"
-#include "thalweg/format/rntuple/ntuple_file.h"
-#include "thalweg/format/rntuple/schema.h"
-#include "thalweg/format/rntuple/tfile_records.h"
+#include "thalweg/format/rntuple/container/tfile_records.h"
+#include "thalweg/format/rntuple/reading/ntuple_file.h"
+#include "thalweg/format/rntuple/schema/schema.h"
+#include "thalweg/format/rntuple/writing/file_parts.h"
+#include "thalweg/format/rntuple/writing/interim_footers.h"
 
 namespace thalweg::format::rntuple {
 namespace {

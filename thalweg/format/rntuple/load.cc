@@ -3,9 +3,9 @@
 
 #include "thalweg/base/error.h"
 #include "thalweg/format/rntuple/format.h"
-#include "thalweg/format/rntuple/load_table.h"
-#include "thalweg/format/rntuple/ntuple_file.h"
-#include "thalweg/format/rntuple/schema.h"
+#include "thalweg/format/rntuple/reading/load_table.h"
+#include "thalweg/format/rntuple/reading/ntuple_file.h"
+#include "thalweg/format/rntuple/schema/schema.h"
 
 namespace thalweg::format::rntuple {
 namespace {

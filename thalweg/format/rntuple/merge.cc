@@ -5,9 +5,9 @@
 
 #include "thalweg/base/assert.h"
 #include "thalweg/base/error.h"
-#include "thalweg/format/rntuple/envelopes.h"
-#include "thalweg/format/rntuple/file_ending.h"
+#include "thalweg/format/rntuple/envelopes/envelopes.h"
 #include "thalweg/format/rntuple/page_copier.h"
+#include "thalweg/format/rntuple/writing/file_ending.h"
 
 namespace thalweg::format::rntuple {
 namespace {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "thalweg/format/rntuple/ntuple_file.h"
+#include "thalweg/format/rntuple/reading/ntuple_file.h"
 #include "thalweg/storage/steady_file.h"
 
 namespace thalweg::format::rntuple {

@@ -10,15 +10,15 @@
 #include "thalweg/base/error.h"
 #include "thalweg/base/units.h"
 #include "thalweg/format/format.h"
-#include "thalweg/format/rntuple/tfile.h"
+#include "thalweg/format/rntuple/container/tfile.h"
 
 namespace thalweg::format::rntuple {
 namespace {
 
-constexpr std::uint64_t kEnoughBytes = 4 * base::kMiB;     // of one read, but for larger pages
-constexpr std::size_t kKeyBytes = 8 * base::kMiB;          // and of a key
-constexpr std::size_t kKeysAtOnce = 3;                     // one is read, others are on their way
-constexpr std::uint64_t kMaxPageBytes = 1020 * base::kMiB; // a key holds 1 GiB at most
+constexpr std::uint64_t kEnoughBytes = 4 * base::kMiB;       // of one read, but for larger pages
+constexpr std::size_t kKeyBytes = 8 * base::kMiB;            // and of a key
+constexpr std::size_t kKeysAtOnce = 3;                       // one is read, others are on their way
+constexpr std::uint64_t kMaxCopiedBytes = 1020 * base::kMiB; // a key holds 1 GiB at most
 
 std::uint64_t begin_of(PageDescription const& page) { return page.locator.offset; }
 
@@ -32,7 +32,7 @@ void check_place(storage::Storage const& from, PageDescription const& page, std:
         base::fail_data(
             {fmt::format("{}, {}: the page at offset {} cannot be copied", from.path(), what, offset), why});
     };
-    if (stored_bytes > kMaxPageBytes) fail(fmt::format("{} bytes are more than one key holds", stored_bytes));
+    if (stored_bytes > kMaxCopiedBytes) fail(fmt::format("{} bytes are more than one key holds", stored_bytes));
     auto const size = from.size();
     if (offset > size || end_of(page) > size) fail(fmt::format("the file ends at {}", size));
 }

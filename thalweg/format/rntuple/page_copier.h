@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "thalweg/base/memory.h"
-#include "thalweg/format/rntuple/descriptions.h"
+#include "thalweg/format/rntuple/envelopes/descriptions.h"
 #include "thalweg/storage/storage.h"
 
 namespace thalweg::format::rntuple {
