@@ -34,7 +34,9 @@ class Overlay final : public Storage {
     void sync() override {} // nothing of it is durable
     std::unique_ptr<WriteQueue> write_queue(std::size_t depth) override;
 
-    // Returns how many bytes of the file itself are in front of the tail.
+    // The file itself, as it was opened.
+    Storage const& file() const { return *file_; }
+    // Returns how many bytes of it are in front of the tail.
     std::uint64_t file_bytes_in_front() const { return std::min(file_bytes_, tail_begin_); }
     // The memory that its changes take.
     std::uint64_t changed_bytes() const;

@@ -31,9 +31,11 @@ class PosixStorage : public Storage {
     void sync() override;
     std::unique_ptr<WriteQueue> write_queue(std::size_t depth) override;
 
+    // For system calls on the file itself; it stays this object's.
+    int descriptor() const { return file_.get(); }
+
   protected:
     void check_writable() const;
-    int descriptor() const { return file_.get(); }
 
   private:
     int allocate(std::uint64_t offset, std::uint64_t end) const; // an errno, or 0

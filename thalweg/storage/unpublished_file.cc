@@ -113,18 +113,19 @@ UnpublishedFile::~UnpublishedFile() {
     if (!hidden_.empty()) ::unlink(hidden_.c_str());
 }
 
-CopyWay UnpublishedFile::copy_from(std::string const& from, std::uint64_t size_bytes,
+CopyWay UnpublishedFile::copy_from(Storage const& from, std::uint64_t size_bytes,
                                    std::function<void()> const& between) {
-    auto const source = base::open_file(from, O_RDONLY);
     if (between) between();
-    if (share_blocks(source.get(), descriptor(), size_bytes, path())) return CopyWay::shared;
-    auto done = copy_in_kernel(source.get(), descriptor(), size_bytes, path(), between);
-    if (done == size_bytes) return CopyWay::kernel;
-    PosixStorage const reading(from, OpenMode::read_only);
+    std::uint64_t done = 0;
+    if (auto const* file = dynamic_cast<PosixStorage const*>(&from)) {
+        if (share_blocks(file->descriptor(), descriptor(), size_bytes, path())) return CopyWay::shared;
+        done = copy_in_kernel(file->descriptor(), descriptor(), size_bytes, path(), between);
+        if (done == size_bytes) return CopyWay::kernel;
+    }
     std::vector<std::byte> buffer(kBufferBytes);
     while (done < size_bytes) {
         auto const piece = std::span(buffer).first(std::min<std::uint64_t>(kBufferBytes, size_bytes - done));
-        reading.read(done, piece);
+        from.read(done, piece);
         write(done, piece);
         done += piece.size();
         if (between) between();

@@ -26,8 +26,8 @@ class UnpublishedFile final : public PosixStorage {
     std::string engine() const override;
     std::unique_ptr<WriteQueue> write_queue(std::size_t depth) override;
 
-    // The first bytes of the file `from`, which has as many. `between` is called between pieces, and may throw.
-    CopyWay copy_from(std::string const& from, std::uint64_t size_bytes, std::function<void()> const& between);
+    // The first bytes of the open file `from`, which has as many. `between` is called between pieces, and may throw.
+    CopyWay copy_from(Storage const& from, std::uint64_t size_bytes, std::function<void()> const& between);
 
     // Gives the file its name, durably. Throws base::UsageError where there is a file of that name, unless it may be
     // replaced.

@@ -9,6 +9,7 @@ from typing import Any
 
 from thalweg._base.errors import UsageError
 from thalweg._base.given import integer_of, seconds_of
+from thalweg._base.paths import is_folder, is_there
 from thalweg._derive.carried import Beside
 from thalweg._derive.derivation import Derivation
 from thalweg._derive.executors import machines_of
@@ -74,10 +75,10 @@ def train_of(train: Sequence[Derivation], inputs: Inputs) -> tuple[Derivation, .
             raise UsageError(f"{path} is the output of two derivations: give each of them its own file")
         if path in [os.path.realpath(file.path) for file in inputs.files]:
             raise UsageError(f"{path} is both input and output: give the output another name")
-        if not os.path.isdir(folder):
-            why = "it is not a folder" if os.path.lexists(folder) else "there is no such folder"
+        if not is_folder(folder):
+            why = "it is not a folder" if is_there(folder) else "there is no such folder"
             raise UsageError(f"{path} cannot be created in {folder} ({why}): make the folder first")
-        if os.path.isdir(path):
+        if is_folder(path):
             raise UsageError(f"{path} cannot be created (it is a folder): give the output another name")
     return tuple(train)
 

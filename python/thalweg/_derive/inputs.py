@@ -15,7 +15,7 @@ import numpy as np
 
 from thalweg._base.errors import DataError, UsageError
 from thalweg._base.file_state import FileState
-from thalweg._base.paths import Path
+from thalweg._base.paths import Path, is_there
 from thalweg._derive.carried import Beside
 from thalweg._derive.clusters import page_ends
 from thalweg._derive.large_summaries import TABLE
@@ -199,9 +199,9 @@ def _check_different(files: Sequence[InputFile]) -> None:
 
 def _files_of(given: str) -> list[tuple[str, str | None]]:
     path, colon, table = given.rpartition(":")
-    if os.path.exists(given) or not colon or "/" in table:
+    if is_there(given) or not colon or "/" in table:
         path, table = given, ""
-    paths = sorted(glob.glob(path)) if glob.has_magic(path) and not os.path.exists(path) else [path]
+    paths = sorted(glob.glob(path)) if glob.has_magic(path) and not is_there(path) else [path]
     if not paths:
         raise UsageError(f"no file matches {path}")
     return [(each, table or None) for each in paths]

@@ -10,7 +10,7 @@ from typing import Any
 
 from thalweg._base.errors import Error, UsageError
 from thalweg._base.given import integer_of, nanoseconds_of
-from thalweg._base.paths import Path
+from thalweg._base.paths import Path, is_there
 from thalweg._derive import checked
 from thalweg._derive.books import Books, Fault
 from thalweg._derive.carried import Beside
@@ -28,8 +28,8 @@ from thalweg._derive.outputs import (
     Output,
     Resume,
     append_carried,
+    can_be_resumed,
     create_output,
-    is_there,
     opened_together,
     resume_output,
     stored_plan,
@@ -183,7 +183,7 @@ class DerivationJob:
         if nodes is not None:
             assert isinstance(workers, ExecutorWorkers)
             self._bring(nodes, workers)
-        is_resumed = [bool(self._resume) and is_there(os.fspath(each.path)) for each in self._train]
+        is_resumed = [bool(self._resume) and can_be_resumed(os.fspath(each.path)) for each in self._train]
         # Nodes join each output while it is created, so that it cannot be taken back.
         together = self._force and nodes is None
         new = [os.fspath(each.path) for each, resumed in zip(self._train, is_resumed, strict=True) if not resumed]
@@ -204,7 +204,7 @@ class DerivationJob:
     def _bring(self, nodes: Nodes, workers: ExecutorWorkers) -> None:
         """Waits for all machines of the job. Then the outputs are created, and each machine joins them."""
         for path in [os.fspath(each.path) for each in self._train]:
-            if not self._force and os.path.lexists(path):
+            if not self._force and is_there(path):
                 raise UsageError(f"{path} exists already: give another name, or force=True")
         nodes.make_folder()
         if too_many := nodes.wait_for_machines(lambda: workers.ask_machines(max(self._workers, nodes.count))):
@@ -284,7 +284,7 @@ class DerivationJob:
         chosen = range_plan(self.inputs, self._workers, in_order, ranges_per_group, range_bytes, _cut_of(self._train))
         for each in self._train if self._resume else ():
             path = os.fspath(each.path)
-            if is_there(path) and (stored := stored_plan(path)):
+            if can_be_resumed(path) and (stored := stored_plan(path)):
                 if bool(stored.per_group) != in_order:
                     began = "input" if stored.per_group else "any"
                     raise UsageError(f"{path} cannot be resumed (it was begun with order='{began}'): give that order")

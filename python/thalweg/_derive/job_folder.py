@@ -13,6 +13,8 @@ import uuid
 from contextlib import suppress
 from dataclasses import dataclass
 
+from thalweg._base.paths import is_folder
+
 JOB = "job"
 """The text is the `Rules` of the job."""
 BEGUN = "begun"
@@ -29,7 +31,7 @@ class JobFolder:
         os.mkdir(self.path)
 
     def is_there(self) -> bool:
-        return os.path.isdir(self.path)
+        return is_folder(self.path)
 
     def remove(self) -> None:
         """Removes the folder, which tells all nodes that the job has ended."""

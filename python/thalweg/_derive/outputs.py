@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeAlias
 
 from thalweg import _core
 from thalweg._base.errors import Error, UsageError
+from thalweg._base.paths import is_folder, is_there
 from thalweg._derive.carried import Beside
 from thalweg._derive.function_identity import PYTHON
 from thalweg._derive.inputs import Inputs
@@ -73,9 +74,9 @@ def plan_text(plan: RangePlan, inputs: Inputs) -> str:
     return as_text({"inputs": [file.to_json() for file in inputs.files], "ranges": plan.to_json()})
 
 
-def is_there(path: str) -> bool:
+def can_be_resumed(path: str) -> bool:
     """Returns whether there is an output to resume. A stub without rows does not count: `create` removes it."""
-    return (os.path.exists(path) or os.path.exists(f"{path}.journal")) and not _core.is_stub(path)
+    return (is_there(path) or is_there(f"{path}.journal")) and not _core.is_stub(path)
 
 
 def opened_output(path: str) -> Run:
@@ -135,14 +136,14 @@ def resume_output(job: Job, index: int, plan: RangePlan, trusts: bool) -> tuple[
     trusts: functions that differ, or that cannot be compared, are taken to be those of the beginning, with a note.
     """
     path = os.fspath(job.train[index].path)
-    if os.path.isdir(f"{path}.parts"):
+    if is_folder(f"{path}.parts"):
         raise UsageError(
             f"{path} cannot be resumed (it was begun on several machines): complete it with tw.recover(path, "
             "all_nodes_are_down=True), or begin anew with force=True"
         )
     run = opened_output(path)
     notes = _check(path, run.metadata, job, index, trusts)
-    if not run.is_open and os.path.exists(f"{path}.journal"):
+    if not run.is_open and is_there(f"{path}.journal"):
         recover(path)  # the job was killed between completing the file and removing the journal; this removes it
     writer = create(path, resume=True) if run.is_open else None
     try:

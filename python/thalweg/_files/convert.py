@@ -11,7 +11,7 @@ from dataclasses import replace
 from thalweg import _core
 from thalweg._base.errors import Error, UsageError
 from thalweg._base.given import MOST_THREADS, integer_of, path_of
-from thalweg._base.paths import Path
+from thalweg._base.paths import Path, is_folder, is_there
 from thalweg._files.open import open  # noqa: A004
 from thalweg._files.root_names import names_for_root, original_names, renamed
 from thalweg._reading.run import Run
@@ -69,7 +69,7 @@ def convert(
     if not schema:
         why = problems[-1] if problems else "it has no table"
         raise UsageError(f"{run.path} has nothing that can be copied ({why})")
-    if os.path.exists(target) and os.path.samefile(source, target):
+    if is_there(target) and os.path.samefile(source, target):
         raise UsageError(f"{target} cannot be converted into itself: give the new file another name")
     usable = threads or len(os.sched_getaffinity(0))
     copiers = max(1, min(usable, len(schema)))  # at most one for each table, since one producer keeps the row order
@@ -99,8 +99,8 @@ class _Place:
     def __init__(self, target: str, force: bool) -> None:
         """Raises UsageError if what is there cannot be replaced."""
         self._target = self.path = target
-        if force and os.path.lexists(target):
-            if os.path.isdir(target) or self._is_run():
+        if force and is_there(target):
+            if is_folder(target) or self._is_run():
                 _core.SetAside(os.path.abspath(target)).restore()  # this raises the error
             folder, name = os.path.split(target)
             # The same name each time, so that nothing stays of conversions that were killed.
@@ -108,7 +108,7 @@ class _Place:
 
     def _is_run(self) -> bool:
         """Returns whether an unfinished run is there."""
-        return any(os.path.exists(f"{self._target}{each}") for each in (".journal", ".parts"))
+        return any(is_there(f"{self._target}{each}") for each in (".journal", ".parts"))
 
     def publish(self) -> None:
         """Gives the complete file its name, durably."""

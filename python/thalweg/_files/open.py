@@ -11,7 +11,7 @@ from functools import partial
 from thalweg import _core
 from thalweg._base.errors import UsageError
 from thalweg._base.given import path_of
-from thalweg._base.paths import Path
+from thalweg._base.paths import Path, is_file, is_folder
 from thalweg._reading.far import FarFile, Readable, far_file
 from thalweg._reading.run import Run
 from thalweg._reading.stored_run import StoredRun
@@ -54,7 +54,7 @@ def external_folders(given: Path | Iterable[Path]) -> tuple[str, ...]:
     """Returns the absolute paths of one or several folders. Raises UsageError if one is not a folder."""
     folders = [given] if isinstance(given, str | os.PathLike) else list(given)
     for each in folders:
-        if not os.path.isdir(each):
+        if not is_folder(each):
             raise UsageError(f"external cannot be {os.fspath(each)} (it is not a folder): give folders")
     return tuple(os.path.abspath(each) for each in folders)
 
@@ -92,7 +92,7 @@ def _with_h5py(core: _core.Reader, external: tuple[str, ...]) -> Run | None:
 
 
 def _begins_with(path: str, signature: bytes) -> bool:
-    if not os.path.isfile(path):
+    if not is_file(path):
         return False
     with builtins.open(path, "rb") as file:
         return file.read(len(signature)) == signature

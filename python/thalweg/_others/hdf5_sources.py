@@ -23,6 +23,7 @@ import h5py
 
 from thalweg._base.errors import DataError
 from thalweg._base.file_state import FileState, HeldFile
+from thalweg._base.paths import is_file
 from thalweg._others.hdf5_objects import NotFoundError, find_object, open_file, state_of
 from thalweg._others.tree_types import NoTypeError
 
@@ -176,6 +177,6 @@ def _place_inside(name: str, folder: str, folders: list[str]) -> str:
             f"its values are in {name}, outside the folder of the file: move that file into it, or allow {there} (in "
             f"Python: external=[{there!r}], on the command line: --external {shlex.quote(there)})"
         )
-    if not os.path.isfile(place):
+    if not is_file(place):
         raise NoTypeError(f"its values are in the file {name}, which does not exist")
     return place

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from thalweg import _core
 from thalweg._base.errors import Error, SystemError, UsageError  # noqa: A004
+from thalweg._base.paths import is_there
 from thalweg._recording.options import RecordOptions
 
 
@@ -16,7 +17,7 @@ def numbered(path: Path, number: int) -> Path:
 
 def is_taken(path: Path) -> bool:
     """Returns whether a file, a journal or a folder of journals has this name."""
-    return any(os.path.lexists(f"{path}{suffix}") for suffix in ("", ".journal", ".parts"))
+    return any(is_there(f"{path}{suffix}") for suffix in ("", ".journal", ".parts"))
 
 
 @dataclass
@@ -65,5 +66,5 @@ def earlier_files(path: Path, *, with_first: bool) -> EarlierFiles:
         raise SystemError(error.errno, f"cannot list {path.parent} ({error.strerror})") from None
     found: dict[int, Path] = {1: path} if with_first and is_taken(path) else {}
     found |= {int(match[1]): numbered(path, int(match[1])) for name in names if (match := pattern.fullmatch(name))}
-    unfinished = [found[number] for number in sorted(found) if os.path.lexists(f"{found[number]}.journal")]
+    unfinished = [found[number] for number in sorted(found) if is_there(f"{found[number]}.journal")]
     return EarlierFiles(max(found, default=0), unfinished)

@@ -4,6 +4,7 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
+from thalweg._base.paths import is_there
 from thalweg._base.quantities import as_bytes, as_duration
 from thalweg._recording.counts import Channel, Channels, total_of
 from thalweg._recording.files import RunFile
@@ -104,7 +105,7 @@ def _file(file: RunFile) -> dict[str, Any]:
 
 def _can_be_recovered(file: RunFile) -> bool:
     path = os.path.realpath(file.path)
-    return os.path.exists(path) and (os.path.exists(f"{path}.journal") or os.path.exists(f"{path}.parts"))
+    return is_there(path) and (is_there(f"{path}.journal") or is_there(f"{path}.parts"))
 
 
 def _file_sentence(file: RunFile) -> str:

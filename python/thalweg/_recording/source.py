@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from thalweg import _core
 from thalweg._base import quantities
 from thalweg._base.errors import UsageError
+from thalweg._base.paths import is_there
 
 if TYPE_CHECKING:
     from thalweg._recording.options import RecordOptions
@@ -25,7 +26,7 @@ def settings(options: "RecordOptions") -> dict[str, Any]:
     if options.source == "replay":
         if not options.input:
             raise UsageError("--source replay has no file to replay: give --input FILE")
-        if not os.path.exists(options.input):
+        if not is_there(options.input):
             raise UsageError(f"{options.input} cannot be replayed (there is no such file)")
         return {
             "kind": "replay",

@@ -36,11 +36,13 @@ SnapshotResult snapshot(std::string const& path, std::string const& out, Snapsho
     }
     SnapshotResult result;
     storage::UnpublishedFile made(out);
-    result.copied = made.copy_from(path, image->file->file_bytes_in_front(), options.while_copying);
-    image->file->write_changes_to(made);
+    // The open file, not its name, which may be that of another file by now.
+    auto const& file = *image->file;
+    result.copied = made.copy_from(file.file(), file.file_bytes_in_front(), options.while_copying);
+    file.write_changes_to(made);
     made.sync();
     made.publish(options.force);
-    result.file_bytes = image->file->size();
+    result.file_bytes = file.size();
     result.report = std::move(image->report);
     result.path = out;
     result.units_left_out = image->units_left_out;
