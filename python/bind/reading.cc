@@ -17,7 +17,7 @@
 #include "thalweg/base/scratch_budget.h"
 #include "thalweg/checkpoint/head.h"
 #include "thalweg/checkpoint/verify.h"
-#include "thalweg/dataset/complete/image.h"
+#include "thalweg/dataset/complete/numbered_images.h"
 #include "thalweg/dataset/read/follower.h"
 #include "thalweg/dataset/read/reader.h"
 #include "thalweg/dataset/read/run_writers.h"
@@ -78,6 +78,11 @@ std::size_t read_image(FileImage const& image, std::uint64_t offset, nb::handle 
     return count;
 }
 
+std::optional<std::shared_ptr<FileImage>> optional_of(std::shared_ptr<FileImage const> image) {
+    if (!image) return std::nullopt;
+    return std::const_pointer_cast<FileImage>(std::move(image));
+}
+
 void bind_image(nb::module_& module) {
     nb::class_<FileImage>(module, "FileImage")
         .def_static("of", image_of, nb::arg("path"), WithoutGil())
@@ -85,11 +90,26 @@ void bind_image(nb::module_& module) {
         .def("read_into", read_image, nb::arg("offset"), nb::arg("out"))
         .def_prop_ro("state", [](FileImage const& image) { return tuple_of(image.state); })
         .def_prop_ro("is_open_run", [](FileImage const& image) { return image.unfinished.has_value(); })
+        .def_prop_ro("is_written",
+                     [](FileImage const& image) { return image.unfinished && image.unfinished->is_written; })
         .def_prop_ro("run_id",
                      [](FileImage const& image) { return image.unfinished ? image.unfinished->run_id : std::string(); })
         .def_prop_ro("report", [](FileImage const& image) {
             return image.unfinished ? std::optional(image.unfinished->report) : std::nullopt;
         });
+    nb::class_<NewestImage>(module, "NewestImage")
+        .def_ro("number", &NewestImage::number)
+        .def_ro("size_bytes", &NewestImage::size_bytes)
+        .def_prop_ro("unfinished", [](NewestImage const& newest) { return optional_of(newest.unfinished); });
+    nb::class_<NumberedImages>(module, "NumberedImages")
+        .def(nb::init<>())
+        .def("newest", &NumberedImages::newest, nb::arg("path"), WithoutGil())
+        .def(
+            "find",
+            [](NumberedImages& images, std::uint64_t number, std::string const& path) {
+                return optional_of(images.find(number, path));
+            },
+            nb::arg("number"), nb::arg("path"), WithoutGil());
 }
 
 // `progress` is called with the fraction that is done, from any thread, one call at a time. A checkpoint is read twice:

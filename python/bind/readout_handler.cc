@@ -98,6 +98,10 @@ void bind_readout_handler(nb::module_& module) {
         .def("report", &Handler::report, WithoutGil())
         .def("not_ready", &Handler::not_ready, WithoutGil());
     nb::class_<monitor::HttpServer>(module, "HttpServer").def_prop_ro("url", &monitor::HttpServer::url);
+    nb::class_<monitor::HostNames>(module, "HostNames")
+        .def(nb::init<std::vector<std::string>, std::string_view>(), nb::arg("names"), nb::arg("address"))
+        .def("contain", &monitor::HostNames::contain, nb::arg("host"));
+    module.def("is_bearer_of", &monitor::is_bearer_of, nb::arg("token"), nb::arg("authorization"));
     module.def("monitor_of", &monitor_of, nb::arg("handler"), nb::arg("control"), nb::keep_alive<0, 1>(), WithoutGil());
 }
 

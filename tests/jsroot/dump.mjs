@@ -1,4 +1,4 @@
-// node dump.mjs FILE: the RNTuples of a file as JSROOT reads them, as JSON with the literals of Python: NaN, Infinity.
+// node dump.mjs FILE|URL: the RNTuples of a file as JSROOT reads them, as JSON with the literals of Python: NaN, Infinity.
 // By table: "rows", and of each field its values by row; or "error".
 import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";

@@ -10,6 +10,7 @@ from types import ModuleType
 
 import pytest
 from recording import SMALL, THALWEG, compass_file, record, recording
+from serving import shown
 
 from thalweg.cli import (
     convert,
@@ -20,6 +21,7 @@ from thalweg.cli import (
     merge,
     plot,
     recover,
+    serve,
     snapshot,
     topology,
     trace,
@@ -29,7 +31,8 @@ from thalweg.cli import record as record_command
 
 # Later examples read what earlier ones write.
 COMMANDS = [
-    record_command, recover, snapshot, inspect, verify, plot, convert, derive, merge, knobs, topology, trace, explain,
+    record_command, recover, snapshot, serve, inspect, verify, plot, convert, derive, merge, knobs, topology, trace,
+    explain,
 ]  # fmt: skip
 
 
@@ -67,6 +70,11 @@ def run_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("snapshot missing.h5 --out copy.h5", "there is no such file"),
         ("snapshot {run} --out copy.h5", "it is complete"),
         ("snapshot {run} --out copy.root", "of the same container"),
+        ("serve missing", "it is not a folder"),
+        ("serve . --listen here", "--listen here is not an address"),
+        ("serve . --listen 8.8.8.8:80", "--token-file"),
+        ("serve . --jsroot .", "is no JSROOT"),
+        ("serve {run}", "it is not a folder"),
         ("convert missing.h5 copy.h5", "missing.h5"),
         ("convert {run} {run}", "into itself"),
         ("convert {run} copy.txt", "no known format"),
@@ -257,6 +265,10 @@ def test_the_examples_in_the_help_work(
     assert len(commands) >= 8
     for command in commands:
         words = shlex.split(command.partition(" > ")[0])
+        if words[1] == "serve":  # which goes on until it is told to end
+            Path("token").write_text("secret\n")
+            with shown(*words[2:]):
+                continue
         with contextlib.ExitStack() as until_done:
             if words[1] == "record":
                 words += ["--force", "--duration", "0.3s", *(["--metrics", "0"] if "--metrics" in words else [])]

@@ -11,7 +11,7 @@ import pytest
 REPOSITORY = Path(__file__).parent.parent.parent
 
 
-def tables_of(path: Path) -> dict[str, dict[str, Any]]:
+def tables_of(path: Path | str) -> dict[str, dict[str, Any]]:
     """By table: "rows", and "fields" by name, each a list of rows; or "error"."""
     if not (REPOSITORY / "build/jsroot/installed").exists():
         pytest.skip("JSROOT is not installed; `make test` does it")

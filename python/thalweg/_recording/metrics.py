@@ -13,7 +13,8 @@ from prometheus_client import CollectorRegistry, make_wsgi_app
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from thalweg._base.errors import SystemError, UsageError  # noqa: A004
+from thalweg._base.address import host_and_port, url_of
+from thalweg._base.errors import SystemError  # noqa: A004
 from thalweg._recording.counts import Channel
 from thalweg._recording.snapshot import STATES, RecordingSnapshot
 
@@ -94,24 +95,15 @@ class _Handler(simple_server.WSGIRequestHandler):
 
 class MetricsServer:
     def __init__(self, address: str, look: Callable[[], RecordingSnapshot]) -> None:
-        host, _, port = address.rpartition(":")
-        if not port.isdigit() or int(port) > 65535:
-            raise UsageError(f"--metrics {address} is not an address: give for example 7790, 0.0.0.0:7790 or [::]:7790")
-        is_bracketed = host.startswith("[") and host.endswith("]")
-        if ":" in host and not is_bracketed:
-            raise UsageError(f"--metrics {address} is not an address (IPv6 needs brackets): give [{host}]:{port}")
-        host = host.strip("[]")
+        host, port = host_and_port(address, "--metrics")
         registry = CollectorRegistry()
         registry.register(RunCollector(look))
         try:
             kind = _Server6 if ":" in host else _Server
-            self._server = simple_server.make_server(
-                host or "127.0.0.1", int(port), make_wsgi_app(registry), kind, _Handler
-            )
+            self._server = simple_server.make_server(host, port, make_wsgi_app(registry), kind, _Handler)
         except OSError as error:
             raise SystemError(error.errno, f"cannot serve metrics on {address} ({error.strerror})") from None
-        shown = f"[{host}]" if is_bracketed else host or "127.0.0.1"
-        self.url = f"http://{shown}:{self._server.server_port}/metrics"
+        self.url = f"{url_of(host, self._server.server_port)}/metrics"
         self.problem = ""  # that serving had last
         self._ends = False
         self._thread = threading.Thread(target=self._serve, daemon=True)

@@ -30,8 +30,8 @@ def digest(values: Any) -> str:
     return hashlib.sha1(np.ascontiguousarray(values).tobytes()).hexdigest()
 
 
-def expected(path: Path) -> Digests:
-    """Returns what h5py reads of the datasets of numbers."""
+def expected(path: Any) -> Digests:
+    """Returns what h5py reads of the datasets of numbers, of a file that is given by its path or as a file object."""
     found: Digests = {}
 
     def visit(name: str, child: Any) -> None:
@@ -58,7 +58,7 @@ class Served:
             env=environment,
         )
 
-    def __call__(self, path: Path) -> Digests:
+    def __call__(self, path: Path | str) -> Digests:
         assert self.process.stdin
         assert self.process.stdout
         self.process.stdin.write(f"{path}\n")

@@ -95,6 +95,21 @@ std::uint64_t end_of_data(Gathered const& gathered, format::Format const& format
     return base::round_up(std::max(gathered.facts.end_offset, begin), base::kBlockBytes);
 }
 
+// What a journal has is told by its main file and by its last segment.
+ImageStamp stamp_of_unfinished(std::vector<RunPlace> const& places, Journals const& journals) {
+    ImageStamp stamp;
+    for (std::size_t i = 0; i < places.size(); ++i) {
+        stamp.files.push_back(storage::SteadyFile(places[i].journal()).state());
+        auto const segments = journals[i].segments->list();
+        if (segments.empty()) continue;
+        auto const last = journals[i].segments->open(segments.back());
+        stamp.files.push_back({0, segments.back(), last ? last->size() : 0, 0});
+    }
+    stamp.is_unfinished = true;
+    stamp.is_written = look_around(places, journals, read_head(journals.front()).id).state == RunState::open;
+    return stamp;
+}
+
 void leave_clusters_as_they_are(model::RunFacts& facts) {
     for (auto& parts : facts.tables) {
         for (auto& part : parts) {
@@ -139,12 +154,25 @@ std::optional<Image> image_of_unfinished(std::string const& path, ImageOptions c
 FileImage image_of(std::string const& path) {
     if (auto image = image_of_unfinished(path)) {
         auto file = std::move(image->file);
-        return {std::move(file), std::move(image), std::nullopt};
+        auto const memory_bytes = file->changed_bytes();
+        return {std::move(file), std::move(image), std::nullopt, memory_bytes};
     }
     auto file = std::make_unique<storage::SteadyFile>(path);
     file->hold();
     auto const state = file->state();
     return {std::move(file), std::nullopt, state};
+}
+
+ImageStamp image_stamp(std::string const& path) {
+    try {
+        auto const places = places_of_run(path);
+        auto const journals = places.empty() ? std::nullopt : open_run(path, places, {});
+        if (journals) return stamp_of_unfinished(places, *journals);
+    } catch (base::SystemError const& error) {
+        if (error.code != ENOENT) throw; // else it was closed just now
+    }
+    if (!exists(path)) refuse(path, {}, "there is no such file", "has it been moved or removed?");
+    return {{storage::SteadyFile(path).state()}, false, false};
 }
 
 } // namespace thalweg::dataset

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "thalweg/dataset/complete/facts.h"
 #include "thalweg/storage/overlay.h"
@@ -43,7 +44,20 @@ struct FileImage {
     std::unique_ptr<storage::Storage const> file;
     std::optional<Image> unfinished;         // its `file` was taken out of it
     std::optional<storage::FileStamp> state; // of a complete file
+    std::uint64_t memory_bytes = 0;          // that an image of an unfinished run takes
 };
 FileImage image_of(std::string const& path);
+
+// Tells whether an image that is made now would show something else than one that was made before, without making it:
+// sizes and times of the file, or of the journals if the run is unfinished.
+struct ImageStamp {
+    std::vector<storage::FileStamp> files;
+    bool is_unfinished = false;
+    bool is_written = false;
+
+    bool operator==(ImageStamp const&) const = default;
+};
+// Throws base::UsageError if there is no file.
+ImageStamp image_stamp(std::string const& path);
 
 } // namespace thalweg::dataset

@@ -1,7 +1,10 @@
 // node read.mjs h5wasm|jsfive: reads names of HDF5 files from standard input, and answers each with a line of JSON: for
-// each dataset the digest of its values, as bytes in the order of a PC, or why it cannot be read.
+// each dataset the digest of its values, as bytes in the order of a PC, or why it cannot be read. What a URL names is
+// fetched whole first, as viewers in browsers do.
 import { createHash } from "node:crypto";
-import { readFileSync, writeSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync, writeSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { createInterface } from "node:readline";
 
 const modules = "../../../../build/h5wasm/node_modules/";
@@ -77,11 +80,24 @@ function guarded(work) {
   }
 }
 
+async function readFetched(url, read) {
+  const answer = await fetch(url);
+  if (!answer.ok) throw new Error(`${answer.status} ${await answer.text()}`);
+  const folder = mkdtempSync(join(tmpdir(), "fetched-"));
+  try {
+    const path = join(folder, "file");
+    writeFileSync(path, new Uint8Array(await answer.arrayBuffer()));
+    return read(path);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
 const read = await { h5wasm: readWithH5wasm, jsfive: readWithJsfive }[process.argv[2]]();
 for await (const path of createInterface({ input: process.stdin })) {
   let found;
   try {
-    found = read(path);
+    found = path.includes("://") ? await readFetched(path, read) : read(path);
   } catch (error) {
     found = { "": `error: ${error}` };
   }

@@ -1,0 +1,1 @@
+"""Shows the runs of a folder over HTTP: `thalweg serve`."""

@@ -1,0 +1,136 @@
+"""What a folder shows: its runs, complete or not, and images of them."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from thalweg import _core
+from thalweg._base.errors import Error, UsageError
+from thalweg._schema.schema import Schema
+
+_SUFFIXES = (".h5", ".hdf5", ".lh5", ".root")
+
+
+@dataclass(frozen=True)
+class ShownRun:
+    name: str  # with the folders below the one that is shown
+    state: str  # open, unfinished (no process writes it any more), complete or unreadable
+    rows: dict[str, int]  # by table; empty where they are not known
+    size_bytes: int
+    image: str  # empty: there is none
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class _Rows:
+    rows: dict[str, int]
+    problem: str = ""
+
+
+class NotThereError(Exception):
+    """Raised with the reason if an address names nothing."""
+
+
+class ShownFolder:
+    """Thread-safe. No name of a request leads out of the folder: neither `..` nor a link does."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = Path(os.path.realpath(folder))
+        if not self.path.is_dir():
+            raise UsageError(f"{folder} cannot be shown (it is not a folder): name the folder of the runs")
+        # Images of an earlier server must not be taken for ours: viewers and their caches remember addresses.
+        self._series = secrets.token_hex(4)
+        self._images = _core.NumberedImages()
+        self._rows: dict[int, _Rows] = {}  # of complete files, by their images
+        self._listing = threading.Lock()
+
+    def runs(self) -> list[ShownRun]:
+        """Returns all runs, ordered by name. Takes a while if the folder has many."""
+        with self._listing:
+            runs = [self._shown(name) for name in sorted(self._files())]
+            current = {run.image for run in runs}
+            self._rows = {number: rows for number, rows in self._rows.items() if self._image_of(number) in current}
+            return runs
+
+    def newest(self, name: str) -> str:
+        """Returns the newest image of a run. It is open now, and stays if the file is removed.
+
+        Raises NotThereError if the folder has no such run, and Error."""
+        image = self._newest(name)[0]
+        self.image(image, name)
+        return image
+
+    def image(self, image: str, name: str) -> _core.FileImage:
+        """Raises NotThereError if there is no such image of this run, or if it is kept no more, and Error."""
+        series, _, number = image.rpartition("-")
+        is_ours = series == self._series and number.isascii() and number.isdigit() and len(number) < 19
+        found = self._images.find(int(number), self._place(name)) if is_ours else None
+        if found is not None:
+            return found
+        raise NotThereError(f"{name} has no image {image}, or it is kept no more: take a newer one from /")
+
+    def _newest(self, name: str) -> tuple[str, _core.NewestImage]:
+        newest = self._images.newest(self._checked(name))
+        return self._image_of(newest.number), newest
+
+    def _image_of(self, number: int) -> str:
+        return f"{self._series}-{number}"
+
+    def _place(self, name: str) -> str:
+        return str(self.path / name)
+
+    def _checked(self, name: str) -> str:
+        """Returns the path of a run. Raises NotThereError if the folder has none of this name."""
+        is_plain = name == os.path.normpath(name) and name.isprintable() and not name.startswith(("/", ".."))
+        if is_plain and name.endswith(_SUFFIXES):
+            path = Path(os.path.realpath(self._place(name)))
+            if path.is_relative_to(self.path) and _is_file(path):
+                return self._place(name)
+        raise NotThereError(f"there is no run {name!r}: / lists all runs")
+
+    def _files(self) -> Iterator[str]:
+        """Yields the names of all files that may be runs. Folders behind links are not entered."""
+        for folder, _, names in os.walk(self.path):
+            for name in names:
+                path = os.path.relpath(os.path.join(folder, name), self.path)
+                if name.endswith(_SUFFIXES) and path.isprintable():  # what is not UTF-8 is not printable
+                    yield path
+
+    def _shown(self, name: str) -> ShownRun:
+        try:
+            image, newest = self._newest(name)
+            found = newest.unfinished
+            if found is None:
+                of_file = self._rows_of(newest.number, name)
+                return ShownRun(name, "complete", of_file.rows, newest.size_bytes, image, of_file.problem)
+            rows = {table.table: table.rows for table in found.report.tables} if found.report else {}
+            return ShownRun(name, "open" if found.is_written else "unfinished", rows, newest.size_bytes, image)
+        except (Error, NotThereError) as error:
+            return ShownRun(name, "unreadable", {}, 0, "", str(error))
+
+    def _rows_of(self, number: int, name: str) -> _Rows:
+        if number not in self._rows:
+            self._rows[number] = _rows_in(self._checked(name))
+        return self._rows[number]
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return stat.S_ISREG(path.stat().st_mode)
+    except (OSError, ValueError):
+        return False
+
+
+def _rows_in(path: str) -> _Rows:
+    try:
+        reader = _core.Reader.open(path, even_without_tables=True)
+        names = list(Schema.from_json(reader.schema))
+        return _Rows({name: reader.rows(index) for index, name in enumerate(names)})
+    except Error as error:
+        return _Rows({}, str(error))
