@@ -25,7 +25,7 @@ docs: .venv/docs ## Build the documentation site, build/docs/html, from docs/ an
 	@PATH="$(CURDIR)/$(venv):$$PATH" $(venv)/python -m sphinx -W --keep-going -q -j auto docs build/docs/html
 	@echo "The site: build/docs/html/index.html"
 
-test: test-packages root-judges-packages .venv/test build/jsroot/installed build/h5wasm/installed build/jhdf/installed ## Build and run all tests, C++ and Python
+test: test-packages root-judges-packages .venv/test .venv/mount build/jsroot/installed build/h5wasm/installed build/jhdf/installed ## Build and run all tests, C++ and Python
 	@cmake --preset default >/dev/null
 	@cmake --build --preset default
 	@$(venv)/python tools/run_tests.py
@@ -114,6 +114,11 @@ root-judges-packages:
 # The package is there already, so this installs only what its extra of that name asks for.
 .venv/test .venv/lint .venv/docs: .venv/%: .venv/package
 	@$(venv)/pip install -q "thalweg[$*]"
+	@touch $@
+
+# Tests of mounts need root, and pyfuse3 is compiled.
+.venv/mount: .venv/package | root-judges-packages
+	@[ "$$(id -u)" -ne 0 ] || $(venv)/pip install -q "thalweg[mount]"
 	@touch $@
 
 # JSROOT is one of the readers that tests give our files to.

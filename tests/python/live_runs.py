@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +41,27 @@ def hits_of(producers: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.nda
     rows, producers = rows.astype(np.int64), producers.astype(np.int64)
     lengths = (rows * 3 + producers) % 6
     return lengths, (np.repeat(rows * 7 + producers, lengths) % 60000).astype(np.uint16)
+
+
+def append(out: tw.Writer, first: int, count: int) -> None:
+    rows = np.arange(first, first + count, dtype=np.uint64)
+    producers = np.zeros(count, np.uint32)
+    with out.producer("events") as producer:
+        producer.append(producer=producers, row=rows, hits=tw.Ragged.from_lengths(*hits_of(producers, rows)))
+
+
+def when(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < end, "it does not come"
+        time.sleep(0.01)
+
+
+def recovers(path: Path) -> bool:
+    """Returns False as long as a process that was killed is not gone yet."""
+    with contextlib.suppress(tw.UsageError):
+        tw.recover(path)
+    return not tw.open(path).is_open
 
 
 def write(handle: str, number: int, stop: float = 600) -> None:

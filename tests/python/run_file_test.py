@@ -1,6 +1,5 @@
 """`Run.as_file`: what other programs read of a run that is written, killed, closed, replaced or removed."""
 
-import contextlib
 import copy
 import io
 import os
@@ -10,7 +9,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import h5py
@@ -18,7 +17,7 @@ import numpy as np
 import pytest
 import uproot
 import xarray as xr
-from live_runs import OFTEN, SCHEMA, check, hits_of, written_by_three
+from live_runs import OFTEN, SCHEMA, append, check, recovers, when, written_by_three
 
 import thalweg as tw
 
@@ -40,27 +39,6 @@ def file_with(path: Path, more_than: int = 0) -> tw.RunFile:
             return file
         assert time.monotonic() < end, "no rows come"
         time.sleep(0.02)
-
-
-def append(out: tw.Writer, first: int, count: int) -> None:
-    rows = np.arange(first, first + count, dtype=np.uint64)
-    producers = np.zeros(count, np.uint32)
-    with out.producer("events") as producer:
-        producer.append(producer=producers, row=rows, hits=tw.Ragged.from_lengths(*hits_of(producers, rows)))
-
-
-def when(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.01)
-
-
-def recovers(path: Path) -> bool:
-    """Returns False as long as a process that was killed is not gone yet."""
-    with contextlib.suppress(tw.UsageError):
-        tw.recover(path)
-    return not tw.open(path).is_open
 
 
 def test_an_open_run_is_read_by_other_programs_while_it_grows(recorded: Recorded) -> None:

@@ -8,35 +8,20 @@ import shutil
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import aiohttp
 import fsspec
 import h5py
 import jsroot
-import numpy as np
 import pytest
 import uproot
-from live_runs import OFTEN, SCHEMA, check, hits_of, written_by_three
+from live_runs import OFTEN, SCHEMA, append, check, recovers, when, written_by_three
 from readers.programs_of_others import Served, expected, reader_of
 from serving import Shown, shown
 
 import thalweg as tw
-
-
-def append(out: tw.Writer, first: int, count: int) -> None:
-    rows = np.arange(first, first + count, dtype=np.uint64)
-    producers = np.zeros(count, np.uint32)
-    with out.producer("events") as producer:
-        producer.append(producer=producers, row=rows, hits=tw.Ragged.from_lengths(*hits_of(producers, rows)))
-
-
-def when(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.01)
 
 
 @contextlib.contextmanager
@@ -192,12 +177,6 @@ def test_what_becomes_of_a_run(tmp_path: Path, suffix: str) -> None:
         assert server.runs() == {}
         assert {url: rows_in(url) for url in images} == images
         assert server.get(f"/newest/{path.name}").status == 404
-
-
-def recovers(path: Path) -> bool:
-    with contextlib.suppress(tw.UsageError):
-        tw.recover(path)
-    return not tw.open(path).is_open
 
 
 def test_a_file_that_is_overwritten_is_an_error(tmp_path: Path) -> None:

@@ -70,10 +70,34 @@ class ShownFolder:
         """Raises NotThereError if there is no such image of this run, or if it is kept no more, and Error."""
         series, _, number = image.rpartition("-")
         is_ours = series == self._series and number.isascii() and number.isdigit() and len(number) < 19
-        found = self._images.find(int(number), self._place(name)) if is_ours else None
-        if found is not None:
-            return found
-        raise NotThereError(f"{name} has no image {image}, or it is kept no more: take a newer one from /")
+        return self.numbered(int(number) if is_ours else 0, name)
+
+    def numbered(self, number: int, name: str) -> _core.FileImage:
+        """Raises NotThereError if there is no such image of this run, or if it is kept no more, and Error."""
+        found = self._images.find(number, self._place(name))
+        if found is None:
+            raise NotThereError(f"{name} has no such image, or it is kept no more: take a newer one from /")
+        return found
+
+    def newest_at(self, name: str) -> tuple[_core.NewestImage, int]:
+        """Returns the newest image of a run, and when the run was last changed, in ns since 1970."""
+        newest = self._images.newest(self._checked(name))
+        return newest, os.stat(self._place(name)).st_mtime_ns
+
+    def has_folder(self, name: str) -> bool:
+        path = self._place(name)
+        return _is_plain(name) and os.path.isdir(path) and not os.path.islink(path)
+
+    def entries(self, name: str) -> list[tuple[str, bool]]:
+        """Returns the names of what a folder in this one has, ordered, and whether each is a folder."""
+        found = []
+        with os.scandir(self._place(name)) as entries:
+            for entry in entries:
+                path = os.path.join(name, entry.name)
+                is_folder = entry.is_dir(follow_symlinks=False)
+                if path.isprintable() and (is_folder or entry.name.endswith(_SUFFIXES)):
+                    found.append((path, is_folder))
+        return sorted(found)
 
     def _newest(self, name: str) -> tuple[str, _core.NewestImage]:
         newest = self._images.newest(self._checked(name))
@@ -87,8 +111,7 @@ class ShownFolder:
 
     def _checked(self, name: str) -> str:
         """Returns the path of a run. Raises NotThereError if the folder has none of this name."""
-        is_plain = name == os.path.normpath(name) and name.isprintable() and not name.startswith(("/", ".."))
-        if is_plain and name.endswith(_SUFFIXES):
+        if _is_plain(name) and name.endswith(_SUFFIXES):
             path = Path(os.path.realpath(self._place(name)))
             if path.is_relative_to(self.path) and _is_file(path):
                 return self._place(name)
@@ -118,6 +141,10 @@ class ShownFolder:
         if number not in self._rows:
             self._rows[number] = _rows_in(self._checked(name))
         return self._rows[number]
+
+
+def _is_plain(name: str) -> bool:
+    return name == os.path.normpath(name) and name.isprintable() and not name.startswith(("/", ".."))
 
 
 def _is_file(path: Path) -> bool:
