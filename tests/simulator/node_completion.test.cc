@@ -37,36 +37,45 @@ TEST_P(EveryCompletion, OneThatComesBackWhileItCompletesTheFileChangesNothing) {
     }
 }
 
-// The first of two nodes completes the file. It stops so many turns after it has said so, and the second node recovers
-// the run. The first one goes on so many turns after the moment that `goes_on` tells, and dies so many turns later.
+// One of two nodes completes the file: the second one if the first is dead. It stops so many turns after it has said so,
+// and the other node recovers the run. The first one goes on so many turns after the moment that `goes_on` tells, and
+// dies so many turns later.
 struct Stop {
     std::uint64_t after, goes_on_after, dies_after;
+    std::uint32_t completing = 0;
 };
 
 // Returns whether there was a recovery.
 bool recover_during_completion(NodesRun& run, Stop const& stop, bool goes_on_in_recovery) {
     std::int32_t completing = 0;
-    bool is_recovered = false;
+    bool is_stopped = false, is_recovered = false;
     auto const work = [&](std::uint32_t node) {
-        auto const writer = run.come(node);
+        auto writer = run.come(node);
         NodesRun::append(*writer).finish();
-        if (!fails([&] { writer->close(60'000'000'000); }) || node == 0) return;
+        if (node < stop.completing) {
+            NodesRun::wait_until_durable(*writer);
+            writer->abandon();
+            writer.reset();
+            while (!is_stopped) base::sleep_ns(100'000);
+        } else if (!fails([&] { writer->close(60'000'000'000); }) || node == stop.completing)
+            return;
         // If the other node has completed the file meanwhile, there is nothing to recover.
         is_recovered = !fails([&] { dataset::recover(run.path, {.all_nodes_are_down = true}); });
     };
     for (std::uint32_t node = 0; node < 2; ++node) {
         auto const pid = run.world->start_process([&work, node] { work(node); }, node);
-        if (node == 0) completing = pid;
+        if (node == stop.completing) completing = pid;
     }
     std::uint64_t stops = kNever, goes_on = kNever;
     run.play([&] {
         auto& world = *run.world;
         auto const now = world.turns();
         if (stops == kNever && run.has("closing")) stops = now + stop.after;
-        if (now == stops) world.stop_machine(0, 60'000'000'000);
+        if (now == stops) world.stop_machine(stop.completing, 60'000'000'000);
+        is_stopped = is_stopped || now == stops;
         bool const is_time = goes_on_in_recovery ? run.has("recovering") : is_recovered;
         if (is_time && goes_on == kNever) goes_on = now + stop.goes_on_after;
-        if (now == goes_on) world.let_go_on(0, 0);
+        if (now == goes_on) world.let_go_on(stop.completing, 0);
         if (goes_on != kNever && now == goes_on + stop.dies_after) world.kill(completing);
         return false;
     });
@@ -100,6 +109,24 @@ TEST_P(EveryCompletion, OneThatComesBackWhileTheFileIsRecoveredHarmsNothing) {
         }
     }
     EXPECT_GT(recovered, 50);
+}
+
+// The first node is dead, and the run is recovered on its machine. The second one has finished, and that says nothing:
+// it was completing the file, and goes on during the recovery or after it.
+TEST_P(EveryCompletion, ALaterOneThatComesBackWhileItCompletesTheFileHarmsNothing) {
+    std::uint64_t recovered = 0;
+    for (std::uint64_t after = 0; after < 150; after += 8) {
+        for (std::uint64_t const goes_on_after : {0, 40}) {
+            for (bool const goes_on_in_recovery : {false, true}) {
+                NodesRun run(GetParam(), 2, true, {.steps_per_turn = 30});
+                Stop const stop{after, goes_on_after, kNever / 2, 1};
+                recovered += recover_during_completion(run, stop, goes_on_in_recovery);
+                ASSERT_EQ(run.rows_of(0), kRows) << after << ", " << goes_on_after;
+                ASSERT_EQ(run.rows_of(1), kRows) << after << ", " << goes_on_after;
+            }
+        }
+    }
+    EXPECT_GT(recovered, 20);
 }
 
 // A write fails just when a node says that it is finished. Its heartbeat must not go on without it.

@@ -8,6 +8,7 @@
 
 #include "thalweg/base/error.h"
 #include "thalweg/base/process.h"
+#include "thalweg/dataset/node_folder/node_rules.h"
 
 namespace thalweg::dataset {
 namespace {
@@ -22,15 +23,18 @@ Machine machine_of(JournalFiles const& journal) {
     return {start->preamble.host, start->preamble.boot_id};
 }
 
-bool is_finished(RunPlace const& place) {
-    // The first node completes the file: that it has journaled all that it had does not say that it is gone.
-    return place.node().node > 0 && place.parts().announced(finished_name(place.node().node));
+// The first node completes the file, or, if the nodes go on without dead ones, any of them: that such a node has
+// journaled all that it had does not say that it is gone.
+bool writes_no_more(RunPlace const& place, NodeRules const& rules) {
+    bool const may_complete = place.node().node == 0 || rules.goes_on;
+    return !may_complete && place.parts().announced(finished_name(place.node().node));
 }
 
 } // namespace
 
 std::string may_be_written_elsewhere(std::vector<RunPlace> const& places, Journals const& journals) {
     if (!places.front().is_of_many()) return "";
+    auto const rules = rules_of(places.front().parts());
     std::map<std::string, std::set<std::string>> boots; // by host: if all machines have one name it tells nothing
     std::vector<std::pair<std::uint32_t, Machine>> elsewhere;
     for (std::size_t i = 0; i < places.size(); ++i) {
@@ -38,7 +42,7 @@ std::string may_be_written_elsewhere(std::vector<RunPlace> const& places, Journa
         auto machine = machine_of(journals[i]);
         if (machine.boot_id.empty()) continue; // nothing but a beginning that was torn
         boots[machine.host].insert(machine.boot_id);
-        if (machine.boot_id != base::boot_id() && !is_finished(place))
+        if (machine.boot_id != base::boot_id() && !writes_no_more(place, rules))
             elsewhere.emplace_back(place.node().node, machine);
     }
     std::string nodes;

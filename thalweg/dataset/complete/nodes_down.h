@@ -13,7 +13,7 @@ namespace thalweg::dataset {
 // `journals` are those at `places`, open.
 
 // Returns the names of nodes that may still write: each was on another machine, or this machine had another name then,
-// and its journal does not say that it holds all that the node had. Returns "" if there is none.
+// and it has not finished, or may be completing the file. Returns "" if there is none.
 std::string may_be_written_elsewhere(std::vector<RunPlace> const& places, Journals const& journals);
 
 // Throws base::UsageError if there is one.
