@@ -37,9 +37,9 @@ TEST_P(EveryCompletion, OneThatComesBackWhileItCompletesTheFileChangesNothing) {
     }
 }
 
-// One of two nodes completes the file: the second one if the first is dead. It stops so many turns after it has said so,
-// and the other node recovers the run. The first one goes on so many turns after the moment that `goes_on` tells, and
-// dies so many turns later.
+// One of two nodes completes the file: the second one if the first is dead. It stops so many turns after it has said
+// so, and the other node recovers the run. The completing one goes on so many turns after the moment that `goes_on`
+// tells, and dies so many turns later.
 struct Stop {
     std::uint64_t after, goes_on_after, dies_after;
     std::uint32_t completing = 0;

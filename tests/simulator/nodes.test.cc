@@ -167,6 +167,42 @@ TEST_P(EveryNodes, ARegionOfADeadOneIsNotTakenAgain) {
     EXPECT_EQ(run.rows_of(1), kRows);
 }
 
+// Rows wait in a later segment of a journal, of which a power cut has taken the beginning. When the run goes on, the
+// node says how much of its journal is damaged, and the process that completes the file sees as much.
+TEST_P(EveryNodes, ADamagedSegmentDoesNotKeepAResumedRunFromItsEnd) {
+    NodesRun run(GetParam(), 2, false);
+    run.options.journal.main_rows_bytes = 0;
+    int done = 0;
+    for (std::uint32_t node = 0; node < 2; ++node) {
+        run.start(node, [&, node] {
+            auto const writer = run.come(node);
+            auto const producer = NodesRun::append(*writer, node == 0 ? 1 : kRows);
+            NodesRun::wait_until_durable(*writer);
+            ++done;
+            base::sleep_ns(kNever / 2);
+        });
+    }
+    run.play([&] { return done == 2; });
+    ASSERT_TRUE(run.has("node-0001.journal.1"));
+    run.end([&](DiskState& disk, MemoryState& memory, std::vector<Machine>& machines) {
+        disk.write(*disk.find(run.path + ".parts/node-0001.journal.1"), 0, std::vector<std::byte>(8192));
+        memory.clear();
+        for (auto& machine : machines) machine.boot += "'";
+    });
+    for (std::uint32_t node = 0; node < 2; ++node) {
+        run.start(node, [&, node] {
+            dataset::JoinOptions returning;
+            returning.timeout_ns = kTimeoutNs;
+            returning.resume = true;
+            auto const writer = node == 0 ? dataset::Writer::resume(run.path, {}, run.options)
+                                          : dataset::Writer::join(run.path, node, returning);
+            writer->close(60'000'000'000);
+        });
+    }
+    run.play();
+    EXPECT_EQ(run.rows_of(1), kRows);
+}
+
 TEST_P(EveryNodes, AKeyOfADeadOneIsNotTakenAgain) {
     NodesRun run(GetParam(), 2, true);
     run.options.nodes.rules.keys_together = 1;

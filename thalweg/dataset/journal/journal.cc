@@ -98,13 +98,10 @@ class JournalReading {
                       std::shared_ptr<storage::Storage> const& segment) {
         auto const start = read_start(*segment);
         if (start.kind == JournalKind::other_version) require_start(*segment);
-        if (start.kind != JournalKind::journal || start.preamble.segment != number ||
-            std::strcmp(start.preamble.run_id, main.run_id) != 0) {
-            // One that was never synced, or another run's: nothing that this run promised is in it.
-            if (has_record(*segment, kHeadOffset))
-                note({1, 0, fmt::format("{} is no segment of this journal", segment->path())});
-            return;
-        }
+        auto const kind = segment_kind(main, number, *segment, start);
+        if (kind == SegmentKind::damaged)
+            note({1, 0, fmt::format("{} is no segment of this journal", segment->path())});
+        if (kind != SegmentKind::ours) return;
         if (found_ != nullptr) found_->insert(number);
         auto const damage = walk_records(*segment, start.preamble.records, [&](WalkedRecord const& record) {
             return record.type == RecordType::rows && take_rows(record, segment, later_);

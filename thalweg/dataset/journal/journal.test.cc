@@ -311,6 +311,25 @@ TEST(Journal, TheSyncOfOneThatIsResumedCoversTheSegmentsOfTheDead) {
     }
 }
 
+// Its writer says how many records are damaged when it has finished, and the process that completes the file compares
+// that with what it reads.
+TEST(Journal, OneThatIsResumedCountsADamagedSegmentAsItsReadersDo) {
+    JournalFiles const files(storage_of({}), std::make_shared<MemorySegments>());
+    JournalLimits const limits{.main_rows_bytes = 0};
+    {
+        auto journal = JournalWriter::begin(files, model::to_json(model::make_run_head(pulses(4), {}, {})), {}, limits);
+        journal.append(RecordType::producer, ProducerRecord{0, 0, 1, 0});
+        std::uint64_t const ids[3] = {7, 8, 9};
+        journal.append(RecordType::rows, RowsRecord{0, 1, 0, 3}, std::as_bytes(std::span(ids)));
+        journal.append(RecordType::metadata, {}); // so that the rows are written
+    }
+    files.segments->open(1)->write(0, std::vector<std::byte>(kHeadOffset)); // a power cut took its beginning
+    auto const writer = JournalWriter::resume(files, limits);
+    auto const seen = read_journal(files, [](JournalRecord const&) { return true; });
+    EXPECT_EQ(seen.damaged_records, 1u);
+    EXPECT_EQ(writer.tally().damaged_records, seen.damaged_records);
+}
+
 // A hole of any size, as a power cut leaves it where writes were not synced: readers never fail for what is missing.
 TEST(Journal, HolesAreLeftOut) {
     auto const bytes = small_journal();

@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <cstring>
 #include <filesystem>
 
 #include "thalweg/base/error.h"
 #include "thalweg/base/name_now.h"
+#include "thalweg/dataset/journal/journal_format.h"
+#include "thalweg/dataset/journal/journal_walk.h"
 
 namespace thalweg::dataset {
 namespace {
@@ -86,6 +89,14 @@ JournalFiles JournalFiles::without_segments() const {
 
 std::shared_ptr<SegmentFolder> segments_beside(std::string const& journal_path) {
     return std::make_shared<FilesBeside>(journal_path);
+}
+
+SegmentKind segment_kind(JournalPreamble const& main, std::uint32_t number, storage::Storage const& segment,
+                         JournalStart const& start) {
+    bool const is_ours = start.kind == JournalKind::journal && start.preamble.segment == number &&
+                         std::strcmp(start.preamble.run_id, main.run_id) == 0;
+    if (is_ours) return SegmentKind::ours;
+    return has_record(segment, kHeadOffset) ? SegmentKind::damaged : SegmentKind::empty;
 }
 
 // A segment goes when its rows are in pages of the main journal, or in a later segment. So a reader that finds the same

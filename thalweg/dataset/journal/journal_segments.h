@@ -63,6 +63,15 @@ class JournalFiles {
 // The journals of all nodes of a run, that of the first node in front.
 using Journals = std::vector<JournalFiles>;
 
+// What a file in the place of a later segment is to the journal that begins with `main`.
+enum class SegmentKind : std::uint8_t {
+    ours,
+    damaged, // it has records, and does not begin as a segment of this journal: it counts as one damaged record
+    empty,   // it has none: it was never synced
+};
+SegmentKind segment_kind(JournalPreamble const& main, std::uint32_t number, storage::Storage const& segment,
+                         JournalStart const& start);
+
 // Returns all later segments, each open, ascending: whatever is removed from now on can still be read through these.
 std::map<std::uint32_t, std::shared_ptr<storage::Storage>> open_segments(JournalFiles const& files);
 

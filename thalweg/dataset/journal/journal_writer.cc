@@ -118,8 +118,9 @@ class JournalWriter::State {
         for (auto& [number, file] : open_segments(files)) {
             next_number_ = number + 1;
             auto const start = read_start(*file);
-            if (start.kind == JournalKind::journal && std::strcmp(start.preamble.run_id, start_.preamble.run_id) == 0)
-                take_over(number, file, start);
+            auto const kind = segment_kind(start_.preamble, number, *file, start);
+            if (kind == SegmentKind::ours) take_over(number, file, start);
+            if (kind == SegmentKind::damaged) ++tally_.damaged_records;
         }
         read_journal(files.without_segments(), [this](JournalRecord const& record) {
             tally_.add(record.type, record.payload);
@@ -329,11 +330,10 @@ class JournalWriter::State {
         OpenSegment segment;
         segment.file = file;
         auto const damage = walk_records(*file, start.preamble.records, [&](WalkedRecord const& record) {
-            auto const packed = unpack_rows(record.payload);
+            auto const packed = record.type == RecordType::rows ? unpack_rows(record.payload) : std::nullopt;
             if (!packed) return false;
-            for (auto const& piece : packed->pieces) {
+            for (auto const& piece : packed->pieces)
                 in_use_.add_rows(piece.rows, number, stored_share(piece, packed->items_bytes, record.payload.size()));
-            }
             return true;
         });
         tally_.damaged_records += damage.damaged_records;
