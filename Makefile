@@ -14,7 +14,7 @@ export PYTHON
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build docs test test-root test-hdf5-2 demo demo-readout campaign kills foreign judges bench asan tsan fuzz check lint format install wheel clean build-packages test-packages judges-packages bench-packages lint-packages root-judges-packages
+.PHONY: help build docs test test-root test-hdf5-2 demo demo-readout campaign kills doors foreign judges bench asan tsan fuzz check lint format install wheel clean build-packages test-packages judges-packages bench-packages lint-packages root-judges-packages
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

@@ -5,6 +5,7 @@ import json
 import os
 import random
 import shutil
+import signal
 import subprocess
 import threading
 import time
@@ -19,6 +20,7 @@ import pytest
 import uproot
 from live_runs import OFTEN, SCHEMA, append, check, recovers, when, written_by_three
 from readers.programs_of_others import Served, expected, reader_of
+from recording import SMALL, recording
 from serving import Shown, shown
 
 import thalweg as tw
@@ -177,6 +179,21 @@ def test_what_becomes_of_a_run(tmp_path: Path, suffix: str) -> None:
         assert server.runs() == {}
         assert {url: rows_in(url) for url in images} == images
         assert server.get(f"/newest/{path.name}").status == 404
+
+
+def test_the_files_of_a_run_that_goes_on_in_the_next_one(tmp_path: Path) -> None:
+    options = (*SMALL, "--rate", "30kHz", "--max-file-size", "100kB")
+    with shown(tmp_path) as server, recording(tmp_path / "run.h5", *options) as recorder:
+        when(lambda: any(run["rows"] for run in server.runs().values()))
+        first = min(name for name, run in server.runs().items() if run["rows"])
+        image = server.image(first)
+        bytes_ = server.get(image).body
+        when(lambda: [run["state"] for run in server.runs().values()].count("complete") >= 1)
+        assert server.runs()[first]["state"] == "complete"
+        assert server.get(image).body == bytes_
+        recorder.signal(signal.SIGINT)
+        recorder.report()
+        when(lambda: {run["state"] for run in server.runs().values()} == {"complete"})
 
 
 def test_a_file_that_is_overwritten_is_an_error(tmp_path: Path) -> None:

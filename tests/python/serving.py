@@ -74,7 +74,7 @@ def shown(folder: Path | str, *options: object) -> Iterator[Shown]:
         assert found, said + process.stderr.read()
         yield Shown(found[1], process)
         if process.poll() is None:  # the test has not killed it
-            process.send_signal(signal.SIGINT)
+            process.send_signal(signal.SIGTERM)  # SIGINT is ignored in what a shell runs in the background
             _, errors = process.communicate(timeout=60)
             assert (process.returncode, errors) == (0, ""), errors
     finally:
