@@ -62,7 +62,7 @@ def test_the_list_has_all_runs(live: Shown) -> None:
     assert {name: run["state"] for name, run in runs.items()} == {
         "later/closed & done.h5": "complete",
         "link.h5": "unreadable",
-        "noise.h5": "complete",
+        "noise.h5": "unreadable",
         "pipe.h5": "unreadable",
         "run.h5": "open",
         "run.root": "open",
@@ -194,6 +194,20 @@ def test_the_files_of_a_run_that_goes_on_in_the_next_one(tmp_path: Path) -> None
         recorder.signal(signal.SIGINT)
         recorder.report()
         when(lambda: {run["state"] for run in server.runs().values()} == {"complete"})
+
+
+def test_a_copy_without_its_journal_is_not_called_complete(live: Shown, folder: Path) -> None:
+    copied = folder / "later" / "copied.root"
+
+    def is_readable() -> bool:  # once it has an interim footer
+        shutil.copy(folder / "run.root", copied)
+        return live.runs()["later/copied.root"]["state"] != "unreadable"
+
+    when(is_readable)
+    run = live.runs()["later/copied.root"]
+    copied.unlink()
+    assert run["state"] == "unfinished"
+    assert "rows may be missing" in run["problem"]
 
 
 def test_a_file_that_is_overwritten_is_an_error(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ _SUFFIXES = (".h5", ".hdf5", ".lh5", ".root")
 @dataclass(frozen=True)
 class ShownRun:
     name: str  # with the folders below the one that is shown
-    state: str  # open, unfinished (no process writes it any more), complete or unreadable
+    state: str  # open, unfinished (no process writes it any more), complete or unreadable (no HDF5 or ROOT file)
     rows: dict[str, int]  # by table; empty where they are not known
     size_bytes: int
     image: str  # empty: there is none
@@ -31,6 +31,7 @@ class ShownRun:
 class _Rows:
     rows: dict[str, int]
     problem: str = ""
+    state: str = "complete"
 
 
 class NotThereError(Exception):
@@ -131,7 +132,7 @@ class ShownFolder:
             found = newest.unfinished
             if found is None:
                 of_file = self._rows_of(newest.number, name)
-                return ShownRun(name, "complete", of_file.rows, newest.size_bytes, image, of_file.problem)
+                return ShownRun(name, of_file.state, of_file.rows, newest.size_bytes, image, of_file.problem)
             rows = {table.table: table.rows for table in found.report.tables} if found.report else {}
             return ShownRun(name, "open" if found.is_written else "unfinished", rows, newest.size_bytes, image)
         except (Error, NotThereError) as error:
@@ -158,6 +159,9 @@ def _rows_in(path: str) -> _Rows:
     try:
         reader = _core.Reader.open(path, even_without_tables=True)
         names = list(Schema.from_json(reader.schema))
-        return _Rows({name: reader.rows(index) for index, name in enumerate(names)})
+        rows = {name: reader.rows(index) for index, name in enumerate(names)}
+        if reader.is_open_run:  # it says itself that it is not complete
+            return _Rows(rows, "its journal is not here: rows may be missing", "unfinished")
+        return _Rows(rows)
     except Error as error:
-        return _Rows({}, str(error))
+        return _Rows({}, str(error), "unreadable")
