@@ -47,12 +47,15 @@ def viewer_page() -> str:
 
 
 def _row(run: ShownRun, has_jsroot: bool) -> str:
-    rows = "<br>".join(f"{escape(table)}: {count:,}" for table, count in run.rows.items())
-    problem = f'<span class="problem">{escape(run.problem)}</span>' if run.problem else ""
+    lines = [f"{escape(table)}: {count:,}" for table, count in run.rows.items()]
+    if run.problem:
+        lines.append(f'<span class="problem">{escape(run.problem)}</span>')
     address = image_address(run.image, run.name)
     links = [f'<a href="{escape(address)}">{escape(run.image)}</a>'] if run.image else []
     if run.image and has_jsroot and run.name.endswith(".root"):
         links.append(f'<a href="/viewer?file={escape(quote(address))}">JSROOT</a>')
     size = f"{run.size_bytes:,}" if run.image else ""
-    cells = (escape(run.name), run.state, rows + problem, size, " ".join(links))
-    return "<tr>{}</tr>".format("".join(f"<td>{cell}</td>" for cell in cells))
+    return (
+        f"<tr><td>{escape(run.name)}</td><td>{run.state}</td><td>{'<br>'.join(lines)}</td>"
+        f'<td class="number">{size}</td><td>{" ".join(links)}</td></tr>'
+    )
