@@ -1,15 +1,28 @@
 #include "thalweg/base/huge_pages.h"
 
+#include <cerrno>
 #include <cstdint>
 #include <fstream>
 #include <sstream>
 #include <string>
 #include <sys/mman.h>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/stand_in.h"
+
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25 // of Linux 6.1, which may be newer than the headers
+#endif
 
 namespace thalweg::base {
 namespace {
+
+// The kernel would collapse memory all the same.
+bool are_switched_off() {
+    std::ifstream setting("/sys/kernel/mm/transparent_hugepage/enabled"); // "always madvise [never]"
+    std::string const text(std::istreambuf_iterator<char>(setting), {});
+    return text.find("[never]") != std::string::npos;
+}
 
 // The first line of a mapping is "7f0000000000-7f0000200000 rw-p ...".
 bool begins_mapping_of(std::string const& line, std::uint64_t address) {
@@ -30,6 +43,15 @@ bool is_kib(std::string const& line, std::string const& name, std::uint64_t& kib
 
 void advise_huge_pages(std::span<std::byte> memory) {
     if (!memory.empty()) ::madvise(memory.data(), memory.size(), MADV_HUGEPAGE);
+}
+
+HugePages move_into_huge_pages(std::span<std::byte> memory) {
+    static bool const switched_off = are_switched_off();
+    THALWEG_ASSERT(reinterpret_cast<std::uint64_t>(memory.data()) % kHugePageBytes == 0, "huge pages are aligned");
+    THALWEG_ASSERT(memory.size() % kHugePageBytes == 0, "huge pages are whole");
+    if (switched_off || stand_in != nullptr) return HugePages::none;
+    if (::madvise(memory.data(), memory.size(), MADV_COLLAPSE) == 0) return HugePages::all;
+    return errno == EAGAIN || errno == EBUSY ? HugePages::busy : HugePages::none;
 }
 
 bool is_in_huge_pages(std::span<std::byte const> memory) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 
 #include "thalweg/base/units.h"
@@ -14,6 +15,19 @@ constexpr std::size_t kHugePageBytes = 2 * kMiB;
 
 // Asks for huge pages for what is touched later. This is advice, and never an error.
 void advise_huge_pages(std::span<std::byte> memory);
+
+enum class HugePages : std::uint8_t {
+    all,  // all of the memory lies in huge pages
+    busy, // some of it does not at present: a device reads from it, say
+    none, // the system gives none
+};
+
+// Moves what lies there into huge pages. Shared memory that needs it
+// gets none otherwise, unless an administrator has allowed them in shmem_enabled; this takes no privilege, and
+// Linux 6.1. The memory is whole huge pages, mapped at a multiple of their size, and allocated; other threads and
+// processes may use it meanwhile. It costs about what the faults of so many ordinary pages cost that it spares
+// (studies/record).
+HugePages move_into_huge_pages(std::span<std::byte> memory);
 
 // Returns whether most of what was touched of this memory lies in huge pages, as /proc/self/smaps says. Memory of which
 // it says nothing counts as not. Takes a millisecond in a large process.

@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include <utility>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/error.h"
 #include "thalweg/base/file_descriptor.h"
 #include "thalweg/base/huge_pages.h"
@@ -28,14 +29,29 @@ std::byte* map(std::size_t size_bytes, int flags, int fd, std::string const& wha
     return static_cast<std::byte*>(address);
 }
 
-// Maps what the alignment may take in addition, and returns it to the system in front of the buffer and behind it.
-std::byte* map_aligned(std::size_t size_bytes) {
-    auto* const first = map(size_bytes + kHugePageBytes, MAP_PRIVATE | MAP_ANONYMOUS, -1, "a buffer");
+// Takes addresses for what the alignment may need in addition, and gives back those in front and behind.
+std::byte* map_aligned(std::size_t size_bytes, int flags, int fd, std::string const& what) {
+    auto const taken_bytes = size_bytes + kHugePageBytes;
+    auto* const taken = ::mmap(nullptr, taken_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (taken == MAP_FAILED) fail_system({"cannot map " + what}, errno);
+    auto* const first = static_cast<std::byte*>(taken);
     auto const address = reinterpret_cast<std::uintptr_t>(first);
     auto const in_front = round_up(address, kHugePageBytes) - address;
+    auto* const begin = first + in_front;
+    if (::mmap(begin, size_bytes, PROT_READ | PROT_WRITE, flags | MAP_FIXED, fd, 0) == MAP_FAILED) {
+        auto const error = errno;
+        ::munmap(first, taken_bytes);
+        fail_system({"cannot map " + what}, error);
+    }
     if (in_front > 0) ::munmap(first, in_front);
-    ::munmap(first + in_front + size_bytes, kHugePageBytes - in_front);
-    return first + in_front;
+    ::munmap(begin + size_bytes, kHugePageBytes - in_front);
+    return begin;
+}
+
+// Memory that several processes see, at an address from which huge pages can be mapped.
+std::byte* map_shared(std::size_t size_bytes, int fd, std::string const& what) {
+    return size_bytes < kHugePageBytes ? map(size_bytes, MAP_SHARED, fd, what)
+                                       : map_aligned(size_bytes, MAP_SHARED, fd, what);
 }
 
 std::string folder_of(std::string const& name) {
@@ -77,7 +93,7 @@ AlignedBuffer::AlignedBuffer(std::size_t size_bytes, PageSize page_size)
         data_ = map(size_bytes_, MAP_PRIVATE | MAP_ANONYMOUS, -1, "a buffer");
         return;
     }
-    data_ = map_aligned(size_bytes_);
+    data_ = map_aligned(size_bytes_, MAP_PRIVATE | MAP_ANONYMOUS, -1, "a buffer");
     advise_huge_pages(bytes());
 }
 
@@ -113,7 +129,7 @@ SharedMemory SharedMemory::create(std::string const& name, MemorySize const& wan
     auto const allocated = static_cast<off_t>(std::min(round_up(wanted.allocated_bytes, kBlockBytes), size));
     if (int const error = ::posix_fallocate(fd.get(), 0, allocated); error != 0) fail(error);
     if (::ftruncate(fd.get(), static_cast<off_t>(size)) != 0) fail_system({"cannot set the size of " + path}, errno);
-    segment.data_ = map(segment.size_bytes_, MAP_SHARED, fd.get(), path);
+    segment.data_ = map_shared(segment.size_bytes_, fd.get(), path);
     return segment;
 }
 
@@ -157,7 +173,7 @@ SharedMemory SharedMemory::attach(std::string const& name) {
     segment.name_ = name;
     segment.owner_pid_ = ::getpid();
     segment.size_bytes_ = static_cast<std::size_t>(status.st_size);
-    segment.data_ = map(segment.size_bytes_, MAP_SHARED, fd.get(), path);
+    segment.data_ = map_shared(segment.size_bytes_, fd.get(), path);
     return segment;
 }
 
@@ -214,6 +230,12 @@ void SharedMemory::allocate(std::size_t offset, std::size_t size_bytes) const {
 void SharedMemory::give_back(std::size_t offset, std::size_t size_bytes) const {
     if (size_bytes > 0 && stand_in == nullptr)
         ::madvise(data_ + offset, size_bytes, MADV_REMOVE); // refused: it stays allocated
+}
+
+HugePages SharedMemory::move_into_huge_pages(std::size_t offset, std::size_t size_bytes) const {
+    THALWEG_ASSERT(offset + size_bytes <= size_bytes_, "what is moved is memory of this segment");
+    if (simulated_ || name_.empty()) return HugePages::none;
+    return base::move_into_huge_pages({data_ + offset, size_bytes});
 }
 
 void SharedMemory::unlink(std::string const& name) {

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "thalweg/base/huge_pages.h"
+
 namespace thalweg::base {
 
 enum class PageSize {
@@ -80,6 +82,9 @@ class SharedMemory {
     void allocate(std::size_t offset, std::size_t size_bytes) const;
     // Gives the memory of whole blocks back to the system: their bytes are lost, and they want `allocate` again.
     void give_back(std::size_t offset, std::size_t size_bytes) const;
+
+    // Moves what lies there into huge pages. There are none for private memory, and in a folder.
+    HugePages move_into_huge_pages(std::size_t offset, std::size_t size_bytes) const;
 
     // Leave the name in place when this object goes: another process will unlink it.
     void keep() { owner_ = false; }

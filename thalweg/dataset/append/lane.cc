@@ -12,8 +12,8 @@
 namespace thalweg::dataset {
 namespace {
 
-// From this size on a raw page goes to the disk straight from staging, unless a copy in huge pages is faster; smaller
-// ones are gathered first.
+// From this size on a raw page goes to the disk straight from staging, unless only a copy would lie in huge pages;
+// smaller ones are gathered first.
 constexpr std::size_t kDirectBytes = 256 * base::kKiB;
 
 constexpr std::uint64_t kExtentsInMemory = 8; // raw pages of so many have room in shared blocks
@@ -91,7 +91,7 @@ bool Lane::encode_next() {
     auto record = record_of(page);
     bool const in_place =
         encoder_.is_raw(page.column) && raw.size() >= kDirectBytes && !extents_have_heads_ && !memory_.is_shared();
-    if (in_place && !writer_.writes_copies()) {
+    if (in_place && (memory_.is_in_huge_pages() || !writer_.writes_copies())) {
         record.stored_bytes = raw.size();
         // It begins a block, so the padding behind it is memory of ours.
         if (!writer_.write_in_place(record, raw)) return false;

@@ -7,13 +7,14 @@
 
 #include "thalweg/base/assert.h"
 #include "thalweg/base/error.h"
+#include "thalweg/base/huge_pages.h"
 #include "thalweg/base/units.h"
 
 namespace thalweg::dataset {
 namespace {
 
 constexpr auto kOpen = std::numeric_limits<std::uint64_t>::max();
-constexpr std::uint64_t kFirstGrowthBytes = base::kMiB;
+constexpr std::uint64_t kFirstGrowthBytes = base::kHugePageBytes;
 constexpr std::uint64_t kMostGrowthBytes = 8 * base::kMiB;
 
 std::uint64_t least_bytes(std::vector<model::Column> const& columns, model::TableLayout const& layout,
@@ -33,7 +34,7 @@ StagingMemory::StagingMemory(Staging const& staging, std::vector<model::Column> 
         auto const& column = staging_.column(i);
         auto const permanent = shared_ ? staging_.head().allocated_bytes / column.block_bytes : 1;
         auto const begin = column.first_block;
-        pools_.push_back({i, column.block_bytes, begin, permanent, column.blocks, begin + permanent, {}, {}});
+        pools_.push_back({i, column.block_bytes, begin, permanent, column.blocks, begin + permanent, 0, {}, {}, {}});
         all_blocks_bytes_ += column.blocks * column.block_bytes;
         for (auto block = begin + permanent; block-- > begin;)
             pools_.back().free.push_back(static_cast<std::uint32_t>(block));
@@ -177,8 +178,7 @@ std::uint64_t StagingMemory::room_to_grow(Pool const& pool) const {
 
 // To allocate is a system call: not one for each block, nor more than a column may ever need.
 std::uint64_t StagingMemory::step_bytes() const {
-    if (!shared_) return kFirstGrowthBytes / pools_.size();
-    return std::clamp(share_.held_bytes() / 2, kFirstGrowthBytes, kMostGrowthBytes);
+    return std::clamp(share_.held_bytes() / 2, kFirstGrowthBytes, kMostGrowthBytes) / pools_.size();
 }
 
 // Blocks that lie side by side are allocated together; where there is no memory the producer lives with what it has.
@@ -197,6 +197,7 @@ bool StagingMemory::grow(Pool& pool, std::uint64_t blocks) {
 bool StagingMemory::allocate(Pool& pool, std::uint64_t blocks) {
     try {
         allocate_runs(pool, blocks);
+        move_into_huge_pages(pool);
         return true;
     } catch (base::SystemError const& error) {
         share_.give(share_.held_bytes() - staging_.head().allocated_bytes);
@@ -233,6 +234,29 @@ void StagingMemory::allocate_run(Pool& pool, std::uint32_t first, std::uint64_t 
     for (auto i = blocks; i-- > 0;) pool.free.push_back(static_cast<std::uint32_t>(first + i));
 }
 
+// What is allocated as ordinary pages is moved once it makes whole huge pages without a hole, since a hole would be
+// filled. The first block of a pool may lie apart from the others.
+void StagingMemory::move_into_huge_pages(Pool& pool) {
+    if (has_no_huge_pages_ || !pool.unallocated.empty() || pool.fresh < pool.begin + 2) return;
+    auto const& column = staging_.column(pool.column);
+    auto const begin = base::round_up(Staging::offset_of(column, pool.begin + 1), base::kHugePageBytes);
+    auto const end =
+        base::round_down(Staging::offset_of(column, pool.fresh - 1) + pool.block_bytes, base::kHugePageBytes);
+    if (end <= begin) return;
+    for (auto at = std::max(pool.huge_end, begin); at < end; at += base::kHugePageBytes) pool.busy.push_back(at);
+    pool.huge_end = std::max(pool.huge_end, end);
+    std::erase_if(pool.busy, [&](std::uint64_t at) THALWEG_REQUIRES(mutex_) { return move_into_huge_page(at); });
+    in_huge_pages_ = !has_no_huge_pages_ && 2 * pool.busy.size() * base::kHugePageBytes <= end - begin;
+}
+
+// Returns false if that is to be tried again.
+bool StagingMemory::move_into_huge_page(std::uint64_t offset) {
+    if (has_no_huge_pages_) return true;
+    auto const moved = staging_.memory().move_into_huge_pages(offset, base::kHugePageBytes);
+    has_no_huge_pages_ = moved == base::HugePages::none;
+    return moved != base::HugePages::busy;
+}
+
 std::uint64_t StagingMemory::most_bytes() const {
     return is_full_ ? share_.held_bytes() : std::min(share_.most_bytes(), all_blocks_bytes_);
 }
@@ -263,7 +287,10 @@ std::uint64_t StagingMemory::give_back(Pool& pool, std::uint64_t bytes) {
             pool.unallocated.push_back(--first);
             free.pop_back();
         }
-        staging_.memory().give_back(Staging::offset_of(staging_.column(pool.column), first), run * pool.block_bytes);
+        auto const offset = Staging::offset_of(staging_.column(pool.column), first);
+        staging_.memory().give_back(offset, run * pool.block_bytes);
+        pool.huge_end = std::min(pool.huge_end, base::round_down(offset, base::kHugePageBytes));
+        std::erase_if(pool.busy, [&](std::uint64_t at) { return at >= pool.huge_end; });
         staging_.head().allocated_bytes -= run * pool.block_bytes;
         share_.give(run * pool.block_bytes);
     }

@@ -45,6 +45,9 @@ class StagingMemory {
     // At most so many can ever be had at once, half of what there is left for others.
     std::uint64_t most_blocks(std::size_t column) const;
 
+    // Whether its blocks lie in huge pages, as far as whole ones are allocated. Any thread may ask.
+    bool is_in_huge_pages() const { return in_huge_pages_.load(std::memory_order_relaxed); }
+
     // The page that is being filled begins with the byte at `end`; its first block, once it has any bytes.
     void begin_page(std::size_t column);
     std::uint32_t page_block(std::size_t column) const { return tails_[column].page_block; }
@@ -82,6 +85,10 @@ class StagingMemory {
         std::uint64_t permanent = 0; // so many blocks from there on are never given back
         std::uint64_t blocks = 0;
         std::uint64_t fresh = 0; // no block from here on was ever allocated
+        // The end of the bytes of the segment that were moved into huge pages, and the offsets of those in front of it
+        // that were busy: these are tried again.
+        std::uint64_t huge_end = 0;
+        std::vector<std::uint64_t> busy;
         std::vector<std::uint32_t> free;
         std::vector<std::uint32_t> unallocated; // given back
 
@@ -97,6 +104,8 @@ class StagingMemory {
     bool allocate(Pool& pool, std::uint64_t blocks) THALWEG_REQUIRES(mutex_);
     void allocate_runs(Pool& pool, std::uint64_t blocks) THALWEG_REQUIRES(mutex_);
     void allocate_run(Pool& pool, std::uint32_t first, std::uint64_t blocks) THALWEG_REQUIRES(mutex_);
+    void move_into_huge_pages(Pool& pool) THALWEG_REQUIRES(mutex_);
+    bool move_into_huge_page(std::uint64_t offset) THALWEG_REQUIRES(mutex_);
     std::uint64_t give_back(Pool& pool, std::uint64_t bytes) THALWEG_REQUIRES(mutex_);
     void set_first(std::size_t column, std::uint32_t block);
 
@@ -111,6 +120,8 @@ class StagingMemory {
     std::vector<Chain> chains_ THALWEG_GUARDED_BY(mutex_); // by column
     std::vector<Pool> pools_;                              // by column, or one for all: their blocks under the mutex
     std::atomic<bool> is_full_ = false;                    // there was no memory for another one
+    std::atomic<bool> in_huge_pages_ = false;
+    bool has_no_huge_pages_ THALWEG_GUARDED_BY(mutex_) = false; // the system has refused them
 };
 
 } // namespace thalweg::dataset

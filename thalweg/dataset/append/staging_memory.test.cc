@@ -1,9 +1,12 @@
 #include "thalweg/dataset/append/staging_memory.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <numeric>
 #include <random>
+#include <sys/stat.h>
 #include <thread>
+#include <unistd.h>
 
 #include "thalweg/base/clock.h"
 #include "thalweg/base/units.h"
@@ -18,13 +21,17 @@ constexpr std::uint64_t kBudget = 2 * base::kMiB;
 
 // A table whose columns share their memory: one takes 8 bytes, the other 120 a row.
 struct Shared {
-    explicit Shared(std::uint64_t memory_bytes = kBudget, std::uint64_t page_bytes = 64 << 10) {
+    // `name`: of the memory; private if empty.
+    explicit Shared(std::uint64_t memory_bytes = kBudget, std::uint64_t page_bytes = 64 << 10,
+                    std::string const& name = "") {
         options.memory_bytes = memory_bytes;
         model::LayoutOptions wanted;
         wanted.narrow_page_bytes = page_bytes;
         layout = model::plan_cluster_layout(columns, wanted);
         auto const plan = plan_staging(columns, layout, options);
-        memory = std::make_shared<base::SharedMemory>(base::SharedMemory::create_private(plan.size_bytes));
+        memory =
+            std::make_shared<base::SharedMemory>(name.empty() ? base::SharedMemory::create_private(plan.size_bytes)
+                                                              : base::SharedMemory::create(name, plan.memory_size()));
         staging = std::make_unique<Staging>(Staging::format(memory, columns, layout, options));
         blocks = std::make_unique<StagingMemory>(*staging, columns, layout, options);
     }
@@ -63,6 +70,30 @@ struct Shared {
     std::unique_ptr<Staging> staging;
     std::unique_ptr<StagingMemory> blocks;
 };
+
+TEST(StagingMemory, MovesIntoHugePagesAndTakesNoMoreThanItsBudgetForThem) {
+    constexpr std::uint64_t kEnough = 32 * base::kMiB;
+    auto const name = fmt::format("thalweg-test-staging-{}", ::getpid());
+    Shared table(kEnough, 64 << 10, name);
+    auto const rows = table.fill(1, 20 * base::kMiB) / 120;
+    if (!table.blocks->is_in_huge_pages()) GTEST_SKIP() << "this system gives no huge pages";
+    auto const allocated = [&] {
+        struct stat status {};
+        EXPECT_EQ(::stat(base::SharedMemory::path_of(name).c_str(), &status), 0);
+        return static_cast<std::uint64_t>(status.st_blocks) * 512;
+    };
+    auto const plan = plan_staging(table.columns, table.layout, table.options);
+    auto const head_bytes = plan.begin_bytes - plan.least_bytes;
+    EXPECT_EQ(allocated(), head_bytes + table.staging->head().allocated_bytes);
+    table.expect_items(1, 0, rows);
+    table.release(1, rows / 2);
+    table.blocks->give_back(true);
+    table.expect_items(1, rows / 2, rows - rows / 2);
+    EXPECT_LT(table.staging->head().allocated_bytes, 16 * base::kMiB);
+    EXPECT_GT(table.fill(1, 30 * base::kMiB), 16 * base::kMiB);
+    table.expect_items(1, rows / 2, rows - rows / 2);
+    EXPECT_EQ(allocated(), head_bytes + table.staging->head().allocated_bytes);
+}
 
 TEST(StagingMemory, ColumnsTakeWhatTheyNeedWithinTheBudget) {
     Shared table;
