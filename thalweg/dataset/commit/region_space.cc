@@ -40,6 +40,7 @@ void RegionSpace::fail_without_room(int errno_code) const {
 void RegionSpace::keep_room(std::uint64_t bytes) {
     if (bytes <= room_bytes_) return;
     auto const wanted = base::round_up(bytes + bytes / 4, base::kBlockBytes); // so that it lasts a while
+    if (!room_) run_.node->parts.keep_spare(run_.node->which.node);
     if (!room_)
         room_ = storage::open_file_storage(run_.node->parts.room(run_.node->which.node), storage::OpenMode::create_new,
                                            storage::Engine::posix);

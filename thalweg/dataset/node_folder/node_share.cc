@@ -3,13 +3,17 @@
 #include <cerrno>
 #include <fmt/format.h>
 
+#include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
 #include "thalweg/base/file_descriptor.h"
 #include "thalweg/base/process.h"
 #include "thalweg/dataset/journal/journal.h"
+#include "thalweg/dataset/node_folder/folder_pause.h"
 
 namespace thalweg::dataset {
 namespace {
+
+constexpr std::uint64_t kUntilTextNs = 1'000'000'000; // that follows a name
 
 // The list has the name of its journal, and this machine finds that journal there.
 bool has_own_journal(NodeShare const& share, PartsFolder::Names const& names) {
@@ -19,10 +23,10 @@ bool has_own_journal(NodeShare const& share, PartsFolder::Names const& names) {
 }
 
 // If its journal is gone, there may be another run in that place by now, which that does not concern.
-void announce(NodeShare const& share, std::string const& name, std::string const& why) {
+void tell(NodeShare const& share, std::string const& name, std::string const& why) {
     try {
         if (share.journal && !has_own_journal(share, share.parts.names())) return;
-        share.parts.announce(name, fmt::format("{} ({}): {}", name_of_node(share.which.node), base::host_name(), why));
+        share.announce(name, fmt::format("{} ({}): {}", name_of_node(share.which.node), base::host_name(), why));
     } catch (base::Error const&) {
         // The folder is gone, or its disk is full: the others notice that this node is silent.
     }
@@ -30,30 +34,42 @@ void announce(NodeShare const& share, std::string const& name, std::string const
 
 } // namespace
 
-void NodeShare::announce_failure(std::string const& why) const { announce(*this, kFailure, why); }
+bool NodeShare::announce(std::string const& name, std::string const& text) const {
+    return parts.announce(name, text, [&] { return parts.give_up_spare(which.node); });
+}
+
+void NodeShare::announce_failure(std::string const& why) const { tell(*this, kFailure, why); }
 
 void NodeShare::announce_end(std::string const& why) const {
-    rules.goes_on ? announce(*this, dead_name(which.node), why) : announce_failure(why);
+    rules.goes_on ? tell(*this, dead_name(which.node), why) : announce_failure(why);
 }
 
 void NodeShare::announce_death(std::uint32_t node, std::string const& why) const {
-    rules.goes_on ? announce(*this, dead_name(node), why) : announce_failure(why);
+    rules.goes_on ? tell(*this, dead_name(node), why) : announce_failure(why);
 }
 
 bool NodeShare::announce_completion() const {
     try {
-        return parts.announce(kCompleting, name_of_node(which.node));
+        return announce(kCompleting, name_of_node(which.node));
     } catch (base::SystemError const& error) {
         if (error.code == ENOENT) return false;
         throw;
     }
 }
 
-std::string NodeShare::failure() const { return parts.announced(kFailure).value_or(""); }
-
-std::string NodeShare::own_death() const {
-    return rules.goes_on ? parts.announced(dead_name(which.node)).value_or("") : "";
+std::string NodeShare::said(std::string const& name) const {
+    FolderPause pause;
+    for (auto const end_ns = base::monotonic_ns() + kUntilTextNs;; pause.pause()) {
+        auto const names = parts.names();
+        if (!names.contains(name)) return "";
+        if (auto const text = parts.announced(name, names)) return *text;
+        if (base::monotonic_ns() >= end_ns) return "no reason is known";
+    }
 }
+
+std::string NodeShare::failure() const { return said(kFailure); }
+
+std::string NodeShare::own_death() const { return rules.goes_on ? said(dead_name(which.node)) : ""; }
 
 // A node that completes the file announces that first, then reads the journals, and then removes them, that of the
 // first node in front of all names: so in this order.

@@ -31,6 +31,8 @@ struct NodeShare {
     NodeRules rules = {};                           // known once the run has begun
     std::optional<base::FileIdentity> journal = {}; // of this node
 
+    // Creates a name with a text, also on a full disk. Returns false if it is there already.
+    bool announce(std::string const& name, std::string const& text) const;
     // Tells all nodes that the run cannot be completed by them. The first one that says so is heard.
     void announce_failure(std::string const& why) const;
     // Tells them that this node ends before it has finished: with it the run ends for all, or goes on without it.
@@ -39,7 +41,8 @@ struct NodeShare {
     void announce_death(std::uint32_t node, std::string const& why) const;
     // Tells them that this node completes the file. Returns false if another one has said so, or if the folder is gone.
     bool announce_completion() const;
-    // Returns why the run cannot be completed; empty if no node has said so.
+    // Returns why the run cannot be completed; empty if no node has said so. The name alone says it: if its text does
+    // not come, its node has died, or its disk was full.
     std::string failure() const;
     // Returns why this node is taken for dead in a run that goes on without the dead; empty if it is not.
     std::string own_death() const;
@@ -56,6 +59,7 @@ struct NodeShare {
     std::uint32_t next_living() const;
 
   private:
+    std::string said(std::string const& name) const;
     bool is_dead(std::uint32_t node, PartsFolder::Names const& names) const;
 };
 

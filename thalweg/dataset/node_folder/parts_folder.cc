@@ -22,6 +22,7 @@ constexpr char const* kDeadPrefix = "dead-";
 constexpr char const* kReturnedPrefix = "returned-";
 constexpr char const* kJournalEnding = ".journal";
 constexpr int kTriesToRemove = 3;
+constexpr std::uint64_t kSpareBytes = 256 << 10;
 
 // Returns the numbers in names that are `prefix`, a number and `ending`.
 std::vector<std::uint32_t> numbers_of(std::string const& folder, std::string_view prefix, std::string_view ending) {
@@ -56,6 +57,16 @@ void remove_listed(std::string const& path) {
         if (error.code != ELOOP) throw;   // a label is a link
     }
     base::remove_file(path);
+}
+
+template <typename Work> void on_full_disk(std::function<bool()> const& make_room, Work const& work) {
+    while (true) {
+        try {
+            return work();
+        } catch (base::SystemError const& error) {
+            if (!base::is_no_space(error.code) || !make_room || !make_room()) throw;
+        }
+    }
 }
 
 // Returns nothing if another node has created it.
@@ -110,6 +121,25 @@ std::string PartsFolder::room(std::uint32_t node) const {
     return fmt::format("{}/{}{:04}.room", path_, kNodePrefix, node + 1);
 }
 
+std::string PartsFolder::spare(std::uint32_t node) const {
+    return fmt::format("{}/{}{:04}.spare", path_, kNodePrefix, node + 1);
+}
+
+void PartsFolder::keep_spare(std::uint32_t node) const {
+    auto file = create_first(spare(node));
+    if (!file) file = storage::open_file_storage(spare(node), storage::OpenMode::read_write, storage::Engine::posix);
+    file->reserve(0, kSpareBytes);
+}
+
+bool PartsFolder::give_up_spare(std::uint32_t node) const {
+    if (!has(std::filesystem::path(spare(node)).filename().string())) return false;
+    auto const file = storage::open_file_storage(spare(node), storage::OpenMode::read_write, storage::Engine::posix);
+    auto const bytes = file->size();
+    file->resize(bytes - std::min(bytes, kSpareBytes / 4));
+    file->sync();
+    return bytes > 0;
+}
+
 std::vector<std::uint32_t> PartsFolder::nodes_with_journal() const {
     return nodes_of(numbers_of(path_, kNodePrefix, kJournalEnding));
 }
@@ -123,12 +153,16 @@ bool PartsFolder::take_region(std::uint32_t number) const {
 std::vector<std::uint32_t> PartsFolder::regions() const { return numbers_of(path_, kRegionPrefix, ""); }
 
 // The line end comes last, with the rest: a text without it is not there yet.
-bool PartsFolder::announce(std::string const& name, std::string const& text) const {
-    auto const file = create_first(path_ + "/" + name);
+bool PartsFolder::announce(std::string const& name, std::string const& text,
+                           std::function<bool()> const& make_room) const {
+    std::unique_ptr<storage::Storage> file;
+    on_full_disk(make_room, [&] { file = create_first(path_ + "/" + name); });
     if (!file) return false;
     auto const line = text + "\n";
-    file->write(0, std::as_bytes(std::span(line)));
-    file->sync();
+    on_full_disk(make_room, [&] {
+        file->write(0, std::as_bytes(std::span(line)));
+        file->sync();
+    });
     return true;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -42,6 +43,11 @@ class PartsFolder {
     std::string beats(std::uint32_t node) const;
     // A file whose blocks are kept for the metadata that this node's rows will need.
     std::string room(std::uint32_t node) const;
+    // A file whose blocks are kept for what this node announces, since each announcement needs some.
+    std::string spare(std::uint32_t node) const;
+    void keep_spare(std::uint32_t node) const;
+    // Gives some of these blocks back to the disk. Returns false if there are none.
+    bool give_up_spare(std::uint32_t node) const;
     std::vector<std::uint32_t> nodes_with_journal() const; // ascending
     std::vector<std::uint32_t> dead_nodes() const;         // that others have taken for dead, ascending
 
@@ -53,8 +59,8 @@ class PartsFolder {
     std::vector<std::uint32_t> regions() const; // that were taken, ascending
 
     // Creates a name with a text, which others see whole or not at all. Returns false if it is there already: that one
-    // stays then.
-    bool announce(std::string const& name, std::string const& text) const;
+    // stays then. If the disk is full, `make_room` is called, and it is tried again as long as that returns true.
+    bool announce(std::string const& name, std::string const& text, std::function<bool()> const& make_room = {}) const;
     std::optional<std::string> announced(std::string const& name) const { return announced(name, names()); }
     std::optional<std::string> announced(std::string const& name, Names const& names) const;
 

@@ -123,5 +123,17 @@ TEST(SignOfLife, ALookThatFailsSaysNothing) {
     EXPECT_GT(silent.silent_ns(), 4'000'000u);
 }
 
+// Its node died before it could write the reason, or its disk was full.
+TEST_P(FinishedParts, AFailureWithoutAReasonEndsTheRunOfAll) {
+    auto writers = two_nodes();
+    append_on_all(writers);
+    auto second = finish_second(writers);
+    storage::open_file_storage(parts_.path() + "/" + kFailure, storage::OpenMode::create_new);
+    auto const said = second.get();
+    EXPECT_NE(said.find("no reason is known"), std::string::npos) << said;
+    writers.clear();
+    EXPECT_EQ(recover(path_).report.tables[0].rows, 2 * kRows);
+}
+
 } // namespace
 } // namespace thalweg::dataset

@@ -25,7 +25,7 @@ NodeEnding::NodeEnding(NodeShare const& share, std::string path, FinishedPart co
     : share_(share), path_(std::move(path)), pause_(share.which.nodes) {
     if (share.which.node == 0 || share.rules.goes_on) thread_ = base::Thread([this] { beat(); });
     try {
-        share.parts.announce(finished_name(share.which.node), part.text());
+        share.announce(finished_name(share.which.node), part.text());
     } catch (...) {
         stop(); // otherwise it would beat for ever, and its destructor would wait for that
         throw;

@@ -233,7 +233,11 @@ std::optional<CompleteResult> NodeRun::try_to_complete(std::string& missing) {
 CompleteResult NodeRun::end_for_all(CompleteResult result) {
     if (auto const problem = watch_->problem(); !problem.empty()) base::fail_system({problem});
     // For those nodes that look before the folder is gone; all others read it from the file.
-    run_->node->parts.announce(kComplete, summary_of(result));
+    try {
+        run_->node->announce(kComplete, summary_of(result));
+    } catch (base::SystemError const& error) {
+        if (!base::is_no_space(error.code)) throw;
+    }
     run_->ledger->head().state = LedgerState::closed;
     ending_.reset(); // its last beat, before the folder goes
     // The memory goes first: while there is a journal, `recover` comes back for the rest.
