@@ -1,11 +1,13 @@
 #include "thalweg/dataset/node_folder/sign_of_life.h"
 
 #include <cerrno>
+#include <fmt/format.h>
 #include <optional>
 #include <utility>
 
 #include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
+#include "thalweg/base/say.h"
 #include "thalweg/dataset/node_folder/parts_folder.h"
 
 namespace thalweg::dataset {
@@ -40,8 +42,13 @@ void Heartbeat::beat() {
     try {
         if (!file_) open();
         file_->resize(++beats_);
-    } catch (base::Error const&) {
-        file_.reset(); // a server that has come back wants it opened anew
+        has_failed_ = false;
+    } catch (base::SystemError const& error) {
+        file_.reset();                             // a server that has come back wants it opened anew
+        bool const is_over = error.code == ENOENT; // the file is complete, and the folder gone
+        if (!is_over && !std::exchange(has_failed_, true))
+            base::say(fmt::format("the other nodes see no sign of life of this one ({}): it gives the next one soon",
+                                  error.what()));
     }
 }
 

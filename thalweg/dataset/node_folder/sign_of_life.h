@@ -15,7 +15,7 @@ class Heartbeat {
   public:
     explicit Heartbeat(std::string path) : path_(std::move(path)) {}
 
-    // If it cannot be done, the others will say that this node is silent.
+    // If it cannot be done, that is said. Only if it stays so, the others will say that this node is silent.
     void beat();
 
   private:
@@ -24,6 +24,7 @@ class Heartbeat {
     std::string path_;
     std::unique_ptr<storage::Storage> file_;
     std::uint64_t beats_ = 0;
+    bool has_failed_ = false; // the last one
 };
 
 class SignOfLife {

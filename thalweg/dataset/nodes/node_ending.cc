@@ -5,6 +5,7 @@
 #include "thalweg/base/assert.h"
 #include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
+#include "thalweg/base/say.h"
 #include "thalweg/dataset/journal/journal.h"
 #include "thalweg/dataset/node_folder/node_watch.h"
 
@@ -13,13 +14,13 @@ namespace {
 
 constexpr std::uint64_t kBeatNs = 1'000'000'000;
 
-} // namespace
-
 std::string names_of(std::vector<std::uint32_t> const& nodes) {
     std::string names;
     for (auto const node : nodes) names += (names.empty() ? "" : ", ") + name_of_node(node);
     return names;
 }
+
+} // namespace
 
 NodeEnding::NodeEnding(NodeShare const& share, std::string path, FinishedPart const& part)
     : share_(share), path_(std::move(path)), pause_(share.which.nodes) {
@@ -63,10 +64,42 @@ std::vector<std::uint32_t> NodeEnding::unfinished(PartsFolder::Names const& name
     return nodes;
 }
 
+std::string NodeEnding::waits_for() const try {
+    auto const nodes = unfinished(share_.parts.names());
+    return nodes.empty() ? name_of_node(share_.first_living()) + " is completing it"
+                         : names_of(nodes) + " still writes";
+} catch (base::SystemError const& error) {
+    return error.what();
+}
+
+// A folder that does not answer says nothing about the other nodes, unless it is silent for as long as a node may be.
+NodeEnding::Next NodeEnding::next() {
+    try {
+        auto const next = look();
+        unanswered_ns_ = 0;
+        return next;
+    } catch (base::SystemError const& error) {
+        auto const now = base::monotonic_ns();
+        if (error.code == 0 || (unanswered_ns_ != 0 && now - unanswered_ns_ > share_.timeout_ns)) throw;
+        if (unanswered_ns_ == 0) {
+            unanswered_ns_ = now;
+            base::say(fmt::format("cannot see how the other nodes of {} are ({}): this node asks again", path_,
+                                  error.what()));
+        }
+        return Next::wait;
+    }
+}
+
+NodeEnding::Next NodeEnding::look() {
+    check();
+    if (is_over(share_.parts.names())) return Next::over;
+    return is_completing_ || is_to_complete() ? Next::complete : Next::wait;
+}
+
 // The node that has announced it does it, and no node after: if it dies in the middle of it, the others cannot know
 // what it still writes. If the journals are gone, another node has completed the file.
 bool NodeEnding::is_to_complete() {
-    if (share_.first_living() != share_.which.node || !unfinished().empty()) return false;
+    if (share_.first_living() != share_.which.node || !unfinished(share_.parts.names()).empty()) return false;
     THALWEG_ASSERT(!is_completing_, "a node completes a file once");
     bool const is_ours = share_.announce_completion();
     if (!share_.parts.has_journal(0)) {
@@ -99,7 +132,7 @@ void NodeEnding::look_at(std::uint32_t node) {
 // The node that completes the file looks at all that still write, and all others at that one and at their neighbour.
 void NodeEnding::look_at_all() {
     auto const first = share_.first_living();
-    auto const writing = unfinished();
+    auto const writing = unfinished(share_.parts.names());
     if (first != share_.which.node) look_at(first);
     auto const neighbour = share_.next_living();
     for (auto const node : writing) {

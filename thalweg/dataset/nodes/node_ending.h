@@ -8,13 +8,13 @@
 //        |         is (finished_part.h).
 //        v
 //     finished     it waits, and watches the others (check).
-//        |         is_to_complete(): no node that lives is in front of it, all others have finished or died, and it is
+//        |         is_to_complete: no node that lives is in front of it, all others have finished or died, and it is
 //        |         the one that announces `closing`: no region is taken from then on, and no other node completes the
 //        v         file.
 //     completing   NodeRun::complete_for_all. It reads the journals until they are what their nodes say of them.
 //        |         The journal of the first node is removed: the file is complete.
 //        v
-//     over         is_over()
+//     over         is_over
 #pragma once
 
 #include <cstdint>
@@ -39,15 +39,16 @@ class NodeEnding {
     NodeEnding(NodeShare const& share, std::string path, FinishedPart const& part);
     ~NodeEnding();
 
-    // Other nodes that still write.
-    std::vector<std::uint32_t> unfinished() const { return unfinished(share_.parts.names()); }
-    // All have finished or died, and this one is to complete the file: no node takes regions any more.
-    bool is_to_complete();
-    bool is_completing() const { return is_completing_; }
-    // The journal of the first node is gone: the file is complete.
-    bool is_over() { return is_over(share_.parts.names()); }
-    // Throws base::SystemError if the run cannot be completed by the nodes that wrote it.
-    void check();
+    // Returns which nodes this one waits for: a sentence without its end.
+    std::string waits_for() const;
+    enum class Next : std::uint8_t {
+        wait,
+        complete, // all have finished or died, and this one is to complete the file: no node takes regions any more
+        over,     // the journal of the first node is gone: the file is complete
+    };
+    // Throws base::SystemError if the run cannot be completed by the nodes that wrote it, or if the folder did not
+    // answer for as long as a node may be silent.
+    Next next();
     void pause() { pause_.pause(); }
 
     // What has been said about the complete file, if this node has seen that.
@@ -55,6 +56,9 @@ class NodeEnding {
 
   private:
     std::vector<std::uint32_t> unfinished(PartsFolder::Names const& names) const;
+    Next look();
+    void check();
+    bool is_to_complete();
     bool is_over(PartsFolder::Names const& names);
     void look_at(std::uint32_t node);
     void look_at_all();
@@ -65,6 +69,7 @@ class NodeEnding {
     std::string path_;
     FolderPause pause_;
     std::uint64_t next_look_ns_ = 0;
+    std::uint64_t unanswered_ns_ = 0; // since when the folder does not answer
     std::map<std::uint32_t, SignOfLife> lives_;
     std::optional<std::string> summary_;
     bool is_completing_ = false;
@@ -73,7 +78,5 @@ class NodeEnding {
     bool stop_ THALWEG_GUARDED_BY(mutex_) = false;
     base::Thread thread_; // its sign of life from now on
 };
-
-std::string names_of(std::vector<std::uint32_t> const& nodes);
 
 } // namespace thalweg::dataset

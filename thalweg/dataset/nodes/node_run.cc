@@ -113,17 +113,13 @@ void NodeRun::finish(FinishedPart const& part) {
 CompleteResult NodeRun::complete(std::uint64_t end_ns) {
     THALWEG_ASSERT(ending_ != nullptr, "a node completes the file behind its own part");
     while (true) {
-        ending_->check();
-        if (ending_->is_over()) return completed_by_another();
-        if (ending_->is_completing() || ending_->is_to_complete()) return complete_for_all(end_ns);
-        if (base::monotonic_ns() >= end_ns) {
-            auto const unfinished = ending_->unfinished();
-            base::fail_system({fmt::format("{} cannot be closed yet", run_->path()),
-                               unfinished.empty() ? name_of_node(run_->node->first_living()) + " is completing it"
-                                                  : names_of(unfinished) + " still writes",
-                               "close it on all nodes"},
-                              ETIMEDOUT);
-        }
+        auto const next = ending_->next();
+        if (next == NodeEnding::Next::over) return completed_by_another();
+        if (next == NodeEnding::Next::complete) return complete_for_all(end_ns);
+        if (base::monotonic_ns() >= end_ns)
+            base::fail_system(
+                {fmt::format("{} cannot be closed yet", run_->path()), ending_->waits_for(), "close it on all nodes"},
+                ETIMEDOUT);
         ending_->pause();
     }
 }
