@@ -129,6 +129,37 @@ TEST_P(EveryCompletion, ALaterOneThatComesBackWhileItCompletesTheFileHarmsNothin
     EXPECT_GT(recovered, 20);
 }
 
+// The folder does not answer for a moment while nodes wait for each other, also just when one has said that it
+// completes the file. That says nothing about the nodes.
+TEST_P(EveryCompletion, AFolderThatDoesNotAnswerForAMomentEndsNoRun) {
+    for (auto const* const name : {"finished-0001", "finished-0002", "closing"}) {
+        for (std::uint32_t machine = 0; machine < 2; ++machine) {
+            for (std::uint64_t const lists : {1u, 2u, 3u, 20u}) {
+                NodesRun run(GetParam(), 2, machine == 1, {.steps_per_turn = 30}, lists);
+                for (std::uint32_t node = 0; node < 2; ++node) {
+                    run.start(node, [&, node] {
+                        auto const writer = run.come(node);
+                        NodesRun::append(*writer).finish();
+                        base::sleep_ns(node == machine ? 0 : 300'000'000);
+                        writer->close(60'000'000'000);
+                    });
+                }
+                bool has_failed = false;
+                run.play([&] {
+                    if (has_failed || !run.has(name)) return false;
+                    has_failed = true;
+                    run.world->weather.without_answer = machine;
+                    run.world->weather.lists_without_answer = name == std::string("closing") ? 1 : lists;
+                    return false;
+                });
+                EXPECT_TRUE(has_failed);
+                ASSERT_EQ(run.rows_of(0), kRows) << name << ", " << machine << ", " << lists;
+                ASSERT_EQ(run.rows_of(1), kRows) << name << ", " << machine << ", " << lists;
+            }
+        }
+    }
+}
+
 // A write fails just when a node says that it is finished. Its heartbeat must not go on without it.
 TEST_P(EveryCompletion, AnEndThatCannotBeSaidIsAnError) {
     std::uint64_t errors = 0;

@@ -46,6 +46,9 @@ struct Weather {
     std::uint64_t refuse_reserve = kNever;
     // The machine cannot say which boot this is, which process, whether one lives, or which file has a name (EMFILE).
     double no_answer_chance = 0;
+    // So many lists of folders that this machine asks for next have no answer (EIO).
+    std::uint64_t lists_without_answer = 0;
+    std::uint32_t without_answer = 0;
     // Lies that no disk tells, for tests of the simulator itself.
     std::string lying_file;              // the end of the file's path
     std::uint32_t lying_to = kNoMachine; // only to this machine; none: to all

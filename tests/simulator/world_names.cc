@@ -157,6 +157,10 @@ bool World::remove_file(std::string const& path) {
 
 std::vector<std::string> World::list_directory(std::string const& path) {
     yield();
+    if (weather.lists_without_answer > 0 && weather.without_answer == current_machine()) {
+        --weather.lists_without_answer;
+        base::fail_system({"cannot list " + path}, EIO);
+    }
     disk.see_all_in(path);
     std::vector<std::string> found;
     for (auto const& [name, inode] : disk.names) {

@@ -50,7 +50,7 @@ void NodeShare::announce_death(std::uint32_t node, std::string const& why) const
 
 bool NodeShare::announce_completion() const {
     try {
-        return announce(kCompleting, name_of_node(which.node));
+        return parts.take(kCompleting, [&] { return parts.give_up_spare(which.node); });
     } catch (base::SystemError const& error) {
         if (error.code == ENOENT) return false;
         throw;

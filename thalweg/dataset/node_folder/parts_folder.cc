@@ -152,6 +152,12 @@ bool PartsFolder::take_region(std::uint32_t number) const {
 
 std::vector<std::uint32_t> PartsFolder::regions() const { return numbers_of(path_, kRegionPrefix, ""); }
 
+bool PartsFolder::take(std::string const& name, std::function<bool()> const& make_room) const {
+    bool is_ours = false;
+    on_full_disk(make_room, [&] { is_ours = create_first(path_ + "/" + name) != nullptr; });
+    return is_ours;
+}
+
 // The line end comes last, with the rest: a text without it is not there yet.
 bool PartsFolder::announce(std::string const& name, std::string const& text,
                            std::function<bool()> const& make_room) const {

@@ -58,6 +58,8 @@ class PartsFolder {
     bool take_region(std::uint32_t number) const;
     std::vector<std::uint32_t> regions() const; // that were taken, ascending
 
+    // Creates a name that says all by itself. Returns false if it is there already. `make_room`: see `announce`.
+    bool take(std::string const& name, std::function<bool()> const& make_room) const;
     // Creates a name with a text, which others see whole or not at all. Returns false if it is there already: that one
     // stays then. If the disk is full, `make_room` is called, and it is tried again as long as that returns true.
     bool announce(std::string const& name, std::string const& text, std::function<bool()> const& make_room = {}) const;

@@ -97,17 +97,20 @@ NodeEnding::Next NodeEnding::look() {
 }
 
 // The node that has announced it does it, and no node after: if it dies in the middle of it, the others cannot know
-// what it still writes. If the journals are gone, another node has completed the file.
+// what it still writes. If the journals are gone, another node has completed the file. A look that fails behind the
+// announcement is done again: the name stays this node's.
 bool NodeEnding::is_to_complete() {
-    if (share_.first_living() != share_.which.node || !unfinished(share_.parts.names()).empty()) return false;
+    if (!has_announced_) {
+        if (share_.first_living() != share_.which.node || !unfinished(share_.parts.names()).empty()) return false;
+        has_announced_ = share_.announce_completion();
+    }
     THALWEG_ASSERT(!is_completing_, "a node completes a file once");
-    bool const is_ours = share_.announce_completion();
     if (!share_.parts.has_journal(0)) {
-        if (is_ours) share_.parts.remove(); // what is left of it
+        if (has_announced_) share_.parts.remove(); // what is left of it
         return false;
     }
-    is_completing_ = is_ours;
-    if (is_ours) return true;
+    is_completing_ = has_announced_;
+    if (is_completing_) return true;
     base::fail_system({path_ + " cannot be completed by the nodes that wrote it",
                        "a node that was completing it has died", fmt::format("run `thalweg recover {}`", path_)});
 }

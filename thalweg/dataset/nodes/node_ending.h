@@ -72,6 +72,7 @@ class NodeEnding {
     std::uint64_t unanswered_ns_ = 0; // since when the folder does not answer
     std::map<std::uint32_t, SignOfLife> lives_;
     std::optional<std::string> summary_;
+    bool has_announced_ = false; // that it completes the file
     bool is_completing_ = false;
     base::Mutex mutex_;
     base::Condition wake_;
