@@ -105,7 +105,13 @@ std::vector<Bounds> dead_lengths(Reader const& reader) {
     return dead;
 }
 
-class ZeroedBlock : public ::testing::TestWithParam<std::tuple<std::string, std::string, std::uint64_t>> {};
+// libhdf5 comes to no end with zeros in some places. How long its process may take to find none is not what is tested.
+void wait_briefly_for_libhdf5() { ASSERT_EQ(::setenv("THALWEG_HDF5_READER_SECONDS", "1", 1), 0); }
+
+class ZeroedBlock : public ::testing::TestWithParam<std::tuple<std::string, std::string, std::uint64_t>> {
+  protected:
+    void SetUp() override { wait_briefly_for_libhdf5(); }
+};
 
 TEST_P(ZeroedBlock, IsFoundByVerifyAndNeverReadAsValues) {
     auto const& [name, codec, block_bytes] = GetParam();
@@ -159,7 +165,7 @@ TEST(ZeroedHeap, CostsTheAttributesAndNoRows) {
     ASSERT_NE(heap, bytes.npos);
     file->write(heap + 16, Bytes(512)); // its objects, and not its head
     auto const before = cpu_seconds_of_children();
-    ASSERT_EQ(::setenv("THALWEG_HDF5_READER_SECONDS", "1", 1), 0);
+    wait_briefly_for_libhdf5();
     auto const reader = Reader::open(path);
     EXPECT_LT(cpu_seconds_of_children() - before, 3);
     EXPECT_EQ(read_all(*reader), right);
