@@ -19,6 +19,7 @@
 #include "thalweg/dataset/begin/resumption.h"
 #include "thalweg/dataset/begin/set_aside.h"
 #include "thalweg/dataset/commit/disk_share.h"
+#include "thalweg/dataset/complete/interim_image.h"
 #include "thalweg/dataset/complete/recover.h"
 #include "thalweg/dataset/complete/unit_list.h"
 #include "thalweg/dataset/nodes/joining.h"
@@ -156,6 +157,7 @@ void Writer::start_committer(BegunRun& begun) {
                unit_list_bound(pages.unit_bytes + earlier.unit_bytes, all);
     };
     auto committer = std::make_shared<Committer>(*run_, std::move(*begun.journal), begun.tuning.commit, reserve,
+                                                 make_interim_metadata(*run_, begun.files, begun.earlier_rows),
                                                  std::move(begun.clusters), watch_);
     base::Lock const lock(status_mutex_);
     committer_ = std::move(committer);

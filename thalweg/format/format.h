@@ -40,20 +40,30 @@ struct ClusterPages {
     std::vector<std::vector<model::Page>> columns; // in the order of their items
 };
 
-// Makes what is committed so far readable while the run is open, for any program, without the journal. Not thread-safe.
-class InterimFooters {
+// Metadata that make what is committed so far readable while the run is open, for any program, without the journal. Not
+// thread-safe.
+class InterimMetadata {
   public:
-    virtual ~InterimFooters() = default;
+    // What the committer knows when a flush has ended.
+    struct Known {
+        std::uint64_t journal_end = 0;   // what the journal says in front of there is durable, as its pages are
+        std::uint64_t rows_appended = 0; // by all producers so far, of units those that are committed
+    };
 
-    // Takes note of a cluster, to be shown by the next interim footer behind all earlier ones of its table.
-    virtual void add(std::size_t table, ClusterPages cluster) = 0;
+    virtual ~InterimMetadata() = default;
 
-    // What the next interim footer would append; 0 where there is nothing new.
-    virtual std::uint64_t pending_bytes() const = 0;
+    // Returns true if it learns of clusters by `add`, and of nothing else; false if it reads the journal.
+    virtual bool takes_clusters() const { return false; }
+    // Takes note of a cluster, to be shown by the next metadata behind all earlier ones of its table.
+    virtual void add(std::size_t, ClusterPages) {}
 
-    // Writes the metadata of all that was added at `offset`. Nothing shows it before `publish`, which may only be
-    // called when that metadata, and the pages themselves, are durable.
-    virtual void write(storage::Storage& file, std::uint64_t offset) = 0;
+    // Returns what the next metadata will take, or what is expected of them; 0 if there is nothing new.
+    virtual std::uint64_t expected_bytes() const = 0;
+    // Returns the room that the next metadata need; 0 if they would show nothing new.
+    virtual std::uint64_t prepare(Known const& known) = 0;
+    // Writes what was prepared at `offset`. Nothing shows it before `publish`, which may only be called when that
+    // metadata, and the pages themselves, are durable. Returns false if the room does not suffice after all.
+    virtual bool write(storage::Storage& file, std::uint64_t offset) = 0;
     virtual void publish(storage::Storage& file) = 0;
 };
 
@@ -104,12 +114,16 @@ class Format {
     // Writes what must lie in front of the first page and returns the offset from which extents may be claimed.
     virtual std::uint64_t begin(storage::Storage& file, model::RunHead const& head) const = 0;
 
-    // None where the container can only be read when it is complete.
-    virtual std::unique_ptr<InterimFooters> interim_footers(model::RunHead const&) const { return nullptr; }
+    // Returns what makes the file readable while it is written; nothing if `complete` does that, see below.
+    virtual std::unique_ptr<InterimMetadata> interim_footers(model::RunHead const&) const { return nullptr; }
+    // Returns the offset of the sector from which readers of the open file start: the last write of a `complete` with
+    // `facts.open_note`. Nothing if there is none.
+    virtual std::optional<std::uint64_t> interim_sector() const { return std::nullopt; }
 
     // Writes all metadata (and the pages that are still rows in the journal) behind `facts.end_offset`, makes it
     // durable, and only then makes the file complete by its last write, durable too. Can be repeated on the same file
-    // after any interruption, with the same result.
+    // after any interruption, with the same result. With `facts.open_note`, the file does not become complete: readers
+    // of the open file see what the facts say, and that note.
     virtual Completed complete(storage::Storage& file, storage::Storage const& journal, model::RunHead const& head,
                                model::RunFacts const& facts) const = 0;
 

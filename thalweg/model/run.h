@@ -41,6 +41,8 @@ struct RunFacts {
     std::vector<std::byte> units; // the table of work units: bytes that no format looks into; may be empty
     // Another node may be completing the file, too, and put its metadata behind the end: so the file is cut last.
     bool is_cut_last = false;
+    // Not empty: the run is open. A sentence for readers of the file as it is now, which must not take it for complete.
+    std::string open_note = {};
 };
 
 // An object of another program's file that is not in the map, and why.

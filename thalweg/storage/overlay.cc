@@ -11,7 +11,7 @@
 
 namespace thalweg::storage {
 
-Overlay::Overlay(std::unique_ptr<Storage const> file, std::uint64_t tail_begin)
+Overlay::Overlay(std::shared_ptr<Storage const> file, std::uint64_t tail_begin)
     : file_(std::move(file)), file_bytes_(file_->size()), tail_begin_(tail_begin) {
     THALWEG_ASSERT(tail_begin % base::kBlockBytes == 0, "no block is in front of the tail and in it");
 }

@@ -17,7 +17,7 @@ namespace thalweg::storage {
 class Overlay final : public Storage {
   public:
     // The file up to `tail_begin`; what is written from there on replaces all that the file has there.
-    Overlay(std::unique_ptr<Storage const> file, std::uint64_t tail_begin);
+    Overlay(std::shared_ptr<Storage const> file, std::uint64_t tail_begin);
 
     std::string const& path() const override { return file_->path(); }
     std::string engine() const override { return "memory over " + file_->engine(); }
@@ -38,6 +38,8 @@ class Overlay final : public Storage {
     Storage const& file() const { return *file_; }
     // Returns how many bytes of it are in front of the tail.
     std::uint64_t file_bytes_in_front() const { return std::min(file_bytes_, tail_begin_); }
+    // What was written from there on.
+    std::span<std::byte const> tail() const { return tail_; }
     // The memory that its changes take.
     std::uint64_t changed_bytes() const;
     // Makes the same changes in `out`, which has the bytes of the file up to the tail.
@@ -49,7 +51,7 @@ class Overlay final : public Storage {
     void read_file(std::uint64_t offset, std::span<std::byte> bytes) const;
     Block& changed_block(std::uint64_t index);
 
-    std::unique_ptr<Storage const> file_;
+    std::shared_ptr<Storage const> file_;
     std::uint64_t file_bytes_; // when this was made
     std::uint64_t tail_begin_;
     std::map<std::uint64_t, Block> blocks_; // in front of the tail, by index

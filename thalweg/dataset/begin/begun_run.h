@@ -37,6 +37,7 @@ struct BegunRun {
     tuning::Tuning tuning;                  // in effect
     std::shared_ptr<FileWatch const> watch; // only if the file has a name
     std::vector<TableCluster> clusters;     // of a resumed run: interim footers show these in front of all that is new
+    std::uint64_t earlier_rows = 0;         // of a resumed run: that it had then
     PageCounts counts;                      // of a resumed run: what the metadata will need for what is there already
 };
 

@@ -234,6 +234,7 @@ void Resumption::take_keys_of_units(Ledger& ledger) const {
 void Resumption::count_what_is_there(BegunRun& begun) const {
     if (!begun.run->node) begun.clusters = clusters_so_far(gathered_); // several nodes write no interim footers
     begun.counts = counts_of(gathered_);
+    for (auto const& table : gathered_.report.tables) begun.earlier_rows += table.rows;
 }
 
 BegunRun resume_alone(std::string const& path, std::optional<model::Schema> const& schema,

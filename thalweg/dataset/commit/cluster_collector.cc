@@ -25,8 +25,8 @@ void ClusterCollector::take(std::size_t table, std::span<PageRecord const> recor
     }
 }
 
-void ClusterCollector::hand_over(format::InterimFooters& interim_footers) {
-    for (auto& [table, cluster] : ended_) interim_footers.add(table, std::move(cluster));
+void ClusterCollector::hand_over(format::InterimMetadata& interim) {
+    for (auto& [table, cluster] : ended_) interim.add(table, std::move(cluster));
     ended_.clear();
 }
 

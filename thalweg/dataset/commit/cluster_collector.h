@@ -23,7 +23,7 @@ class ClusterCollector {
     // What a producer announced, in the order in which it did.
     void take(std::size_t table, std::span<PageRecord const> records);
     // Passes on the clusters that have ended since the last call, in that order.
-    void hand_over(format::InterimFooters& interim_footers);
+    void hand_over(format::InterimMetadata& interim);
 
   private:
     using Key = std::pair<std::uint32_t, std::uint64_t>; // producer, first row

@@ -32,11 +32,12 @@ constexpr std::uint64_t kJournalBytesOfEntry = 4, kFileBytesOfEntry = 2;
 
 Committer::Committer(OpenRun& run, JournalWriter journal, CommitOptions const& options,
                      std::function<std::uint64_t(PageCounts const&)> reserve_bytes,
+                     std::unique_ptr<format::InterimMetadata> interim,
                      std::vector<std::pair<std::size_t, format::ClusterPages>> so_far,
                      std::shared_ptr<FileWatch const> watch)
     : run_(run), journal_(std::move(journal)), options_(options), producers_(run),
       space_(run, journal_, options.allocate_ahead_bytes, std::move(reserve_bytes)), clusters_(run.head),
-      durability_(base::monotonic_ns()), flush_(run, journal_, options.interim_footer_share), watch_(std::move(watch)),
+      durability_(base::monotonic_ns()), flush_(run, journal_, std::move(interim), options.interim_footer_share), watch_(std::move(watch)),
       begin_ns_(base::monotonic_ns()), flush_begin_ns_(begin_ns_), last_step_ns_(flush_begin_ns_),
       this_step_ns_(flush_begin_ns_), units_after_ns_(flush_begin_ns_) {
     if (run.node) {
@@ -47,7 +48,7 @@ Committer::Committer(OpenRun& run, JournalWriter journal, CommitOptions const& o
     journal_.reserve_ahead(options_.rows_budget_bytes);
     units_.start_behind(run_.ledger->head().units_committed);
     if (auto const* const units = run_.ledger->units_if_any()) journaled_entry_bytes_ = units->reserved_bytes();
-    if (flush_.interim_footers() != nullptr) clusters_.begin_with(std::move(so_far));
+    if (collects_clusters()) clusters_.begin_with(std::move(so_far));
     units_durable_ = units_.durable();
     allocate();
     try {
@@ -150,10 +151,17 @@ void Committer::step() {
 // Which clusters are too old to stay open (docs/decisions/0046): so few that they do not make the file larger, however
 // long the run is and however many producers it has.
 void Committer::note_age(std::uint64_t now) {
-    if (flush_.interim_footers() == nullptr || options_.interim_footer_share == 0) return;
+    if (flush_.interim() == nullptr || options_.interim_footer_share == 0) return;
     auto const age_ns = std::max(
         {2 * options_.flush_interval_ns, (now - begin_ns_) / 10, producers_.all().size() * kLeastAgeOfProducerNs});
-    run_.ledger->head().old_before_ns = now - std::min(now, age_ns);
+    auto const old_before_ns = now - std::min(now, age_ns);
+    if (collects_clusters()) run_.ledger->head().old_before_ns = old_before_ns;
+    flush_.set_old_before(old_before_ns);
+}
+
+bool Committer::collects_clusters() {
+    auto const* const interim = flush_.interim();
+    return interim != nullptr && interim->takes_clusters();
 }
 
 // The table of work units is made when the first one is wanted, and grows ahead of need.
@@ -168,7 +176,7 @@ void Committer::take_pages(ProducerIntake& producer) {
     counts_.all += taken.all;
     counts_.of_lengths += taken.of_lengths;
     count_units(producer);
-    if (flush_.interim_footers() != nullptr) clusters_.take(producer.table(), producer.taken());
+    if (collects_clusters()) clusters_.take(producer.table(), producer.taken());
     take_units(producer);
 }
 
@@ -179,7 +187,7 @@ void Committer::take_units(ProducerIntake& producer) {
 
 void Committer::journal_cluster_ends() {
     for (auto const& [table, end] : units_.journal_cluster_ends(journal_)) {
-        if (flush_.interim_footers() != nullptr) clusters_.take(table, {&end, 1});
+        if (collects_clusters()) clusters_.take(table, {&end, 1});
     }
 }
 
@@ -198,7 +206,7 @@ void Committer::settle(ProducerIntake& producer, bool died) {
     if (producer.settled()) return;
     producers_.settle(producer, journal_, died);
     count_units(producer);
-    if (flush_.interim_footers() != nullptr) clusters_.take(producer.table(), producer.taken());
+    if (collects_clusters()) clusters_.take(producer.table(), producer.taken());
     take_units(producer);
 }
 
@@ -226,7 +234,7 @@ void Committer::advance_flush(std::uint64_t now) {
     auto const gathering_ns = options_.flush_interval_ns / kGatheringPart;
     switch (phase_) {
     case Phase::idle:
-        if (!flush_.is_idle()) static_cast<void>(flush_.advance()); // an interim footer
+        if (!flush_.is_idle()) static_cast<void>(flush_.advance()); // interim metadata
         if (now < flush_begin_ns_ + options_.flush_interval_ns - gathering_ns || !flush_.is_idle()) return;
         note_published(now);
         enter(Phase::gathering);
@@ -287,9 +295,9 @@ void Committer::begin_flush(std::uint64_t now) {
     durability_.note_covered(flushing_items_);
     durability_.flush_begins();
     units_.flush_begins();
-    if (auto* const footers = flush_.interim_footers()) clusters_.hand_over(*footers);
+    if (collects_clusters()) clusters_.hand_over(*flush_.interim());
     sync_begin_ns_ = now;
-    flush_.begin();
+    flush_.begin(producers_.rows_appended());
 }
 
 void Committer::end_flush(std::uint64_t now) {

@@ -4,7 +4,7 @@
 // (drain), and keeps space allocated ahead (SpaceAhead::keep_ahead). Beside that a flush goes through three phases, all
 // moved by advance_flush:
 //
-//     idle        An interim footer may be under way. When the flush interval is nearly over: what is published is
+//     idle        Interim metadata may be under way. When the flush interval is nearly over: what is published is
 //     noted.
 //        |
 //        v
@@ -52,11 +52,13 @@ class Committer {
   public:
     // Starts the thread. `reserve_bytes` of (pages so far) are kept free behind what is allocated, for the metadata,
     // and room for what is published and in no page yet.
+    // `interim`: what makes the file readable while it is written, if anything does.
     // `so_far`: the clusters of a run that is resumed, with their tables.
     // `watch`: if the file has a name. If it is not there any more, that is said on stderr within a flush interval: its
     // user may not ask, and what is recorded is lost when this process ends.
     Committer(OpenRun& run, JournalWriter journal, CommitOptions const& options,
               std::function<std::uint64_t(PageCounts const&)> reserve_bytes,
+              std::unique_ptr<format::InterimMetadata> interim,
               std::vector<std::pair<std::size_t, format::ClusterPages>> so_far = {},
               std::shared_ptr<FileWatch const> watch = nullptr);
     ~Committer();
@@ -101,6 +103,7 @@ class Committer {
     bool is_journal_read();
     void advance_flush(std::uint64_t now);
     void note_age(std::uint64_t now);
+    bool collects_clusters();
     void note_published(std::uint64_t now);
     bool note_covered();
     void journal_rows();

@@ -1,19 +1,29 @@
 #include "thalweg/dataset/commit/flush.h"
 
+#include <fmt/format.h>
 #include <system_error>
 
 #include "thalweg/base/assert.h"
 #include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
+#include "thalweg/base/say.h"
 #include "thalweg/base/units.h"
 #include "thalweg/trace/activity.h"
 
 namespace thalweg::dataset {
+namespace {
 
-Flush::Flush(OpenRun& run, JournalWriter& journal, double interim_footer_share)
-    : run_(run), journal_(journal), interim_footer_share_(interim_footer_share),
-      interim_footers_(run.node ? nullptr : run.format->interim_footers(run.head)),
-      last_footer_ns_(base::monotonic_ns()) {
+// What a run counts as at least if its interim metadata are old, so that they may take 16 MiB and 4 KiB a second by
+// default (docs/decisions/0107).
+constexpr double kLeastPayloadBytes = 1600.0 * base::kMiB, kLeastBytesPerSecond = 400.0 * base::kKiB;
+
+} // namespace
+
+
+Flush::Flush(OpenRun& run, JournalWriter& journal, std::unique_ptr<format::InterimMetadata> interim,
+             double interim_share)
+    : run_(run), journal_(journal), interim_share_(interim_share), interim_(std::move(interim)),
+      begin_ns_(base::monotonic_ns()), last_interim_ns_(begin_ns_) {
     try {
         thread_ = base::Thread([this] { loop(); });
     } catch (std::system_error const& error) {
@@ -46,11 +56,12 @@ void Flush::go_on_to(Step step) {
     wake_.notify_all();
 }
 
-void Flush::begin() {
+void Flush::begin(std::uint64_t rows_appended) {
     THALWEG_ASSERT(is_idle(), "one flush is under way at a time");
     auto const journal_bytes = journal_.size_bytes();
     THALWEG_ASSERT(journal_bytes >= covers_bytes_, "what a BARRIER covers never falls");
     covers_bytes_ = journal_bytes;
+    rows_appended_ = rows_appended;
     // Nothing has come since the last one: on a full disk the journal must not grow by itself.
     bool const is_covered = !run_.ledger->has_room() && covers_bytes_ == barrier_end_;
     go_on_to(is_covered ? Step::journal_done : Step::payload);
@@ -65,56 +76,103 @@ bool Flush::advance() {
     }
     switch (step) {
     case Step::payload_done:
-        journal_.append(RecordType::barrier, BarrierRecord{covers_bytes_});
+        append_own(RecordType::barrier, BarrierRecord{covers_bytes_});
         barrier_end_ = journal_.size_bytes();
         go_on_to(Step::journal);
         return false;
     case Step::journal_done:
-        go_on_to(begin_interim_footer() ? Step::footer : Step::idle);
+        go_on_to(is_time_for_interim() ? Step::interim : Step::idle);
         return true;
-    case Step::footer_done:
+    case Step::interim_done:
+        if (claim_interim()) {
+            go_on_to(Step::publish);
+            return false;
+        }
+        [[fallthrough]];
+    case Step::publish_done:
+        end_interim();
         go_on_to(Step::idle);
         return false;
     case Step::payload:
     case Step::journal:
-    case Step::footer: // under way
+    case Step::interim:
+    case Step::publish: // under way
     case Step::idle:
         return false;
     }
     return false;
 }
 
-// It begins if it stays within its share of the file, because a full list of pages every second would outgrow the
-// pages; or if the last one is older than any cluster should be, which happens seldom however long the run is.
-bool Flush::begin_interim_footer() {
-    auto* const footers = interim_footers();
-    auto const bytes = footers != nullptr ? base::round_up(footers->pending_bytes(), base::kBlockBytes) : 0;
-    auto const payload_bytes = run_.ledger->head().claimed.load() - footer_bytes_;
-    auto const allowed_bytes = interim_footer_share_ * static_cast<double>(payload_bytes);
-    bool const is_old = last_footer_ns_ < run_.ledger->head().old_before_ns;
-    bool const is_small = static_cast<double>(footer_bytes_ + bytes) <= allowed_bytes;
-    if (bytes == 0 || !(is_small || is_old)) return false;
-    auto const offset = run_.ledger->try_claim(bytes);
-    if (!offset) return false;
-    journal_.append(RecordType::footer, FooterRecord{*offset, bytes});
-    footer_offset_ = *offset;
-    footer_bytes_ += bytes;
-    last_footer_ns_ = base::monotonic_ns();
+template <class Record> void Flush::append_own(RecordType type, Record const& record) {
+    auto const before = journal_.size_bytes();
+    journal_.append(type, record);
+    own_bytes_ += journal_.size_bytes() - before;
+}
+
+// They stay within their share of the file, because a full list of pages every second would outgrow the pages. If the
+// last ones are older than any cluster should be, which happens seldom however long the run is, a run that is small or
+// slow counts as a larger one.
+bool Flush::is_allowed(std::uint64_t interim_bytes) const {
+    auto const payload_bytes = static_cast<double>(run_.ledger->head().claimed.load() - interim_bytes_);
+    auto const age_s = static_cast<double>(base::monotonic_ns() - begin_ns_) / base::kSecondNs;
+    auto const least_bytes = last_interim_ns_ < old_before_ns_ ? kLeastPayloadBytes + age_s * kLeastBytesPerSecond : 0;
+    return static_cast<double>(interim_bytes_ + interim_bytes) <= interim_share_ * (payload_bytes + least_bytes);
+}
+
+bool Flush::is_time_for_interim() {
+    if (interim() == nullptr || base::monotonic_ns() < not_before_ns_) return false;
+    auto const content_bytes = journal_.total_bytes() - own_bytes_;
+    if (content_bytes == shown_bytes_) return false;
+    auto const bytes = interim()->expected_bytes();
+    if (bytes == 0 || !is_allowed(base::round_up(bytes, base::kBlockBytes))) return false;
+    shown_bytes_ = content_bytes;
     return true;
 }
 
-// Only readers of the open file need it: if it cannot be written, the run goes on without.
-void Flush::write_interim_footer() {
-    trace::Traced traced(trace::Activity::write_interim_footer, run_.path().c_str(), interim_footers_->pending_bytes());
+bool Flush::claim_interim() {
+    auto const bytes = base::round_up(interim_room_bytes_, base::kBlockBytes);
+    if (bytes == 0 || !is_allowed(bytes)) return false;
+    auto const offset = run_.ledger->try_claim(bytes);
+    if (!offset) return false;
+    append_own(RecordType::footer, FooterRecord{*offset, bytes});
+    interim_offset_ = *offset;
+    interim_bytes_ += bytes;
+    last_interim_ns_ = base::monotonic_ns();
+    return true;
+}
+
+// Only readers of the open file need them: if they cannot be made or written, the run goes on without.
+template <class Work> void Flush::try_interim(Work const& work) {
+    auto const begin_ns = base::thread_cpu_ns();
     try {
-        interim_footers_->write(*run_.file, footer_offset_);
-    } catch (base::SystemError const&) {
-        interim_footers_failed_ = true;
-        return;
+        work();
+    } catch (std::exception const& error) {
+        interim_failed_ = true;
+        base::say(fmt::format("other programs see no new rows of {} until it is closed ({}): the run goes on",
+                              run_.path(), error.what()));
     }
+    interim_cpu_ns_ += base::thread_cpu_ns() - begin_ns;
+}
+
+void Flush::prepare_interim() {
+    interim_room_bytes_ = 0;
+    try_interim([&] { interim_room_bytes_ = interim_->prepare({barrier_end_, rows_appended_}); });
+}
+
+void Flush::publish_interim() {
+    trace::Traced traced(trace::Activity::write_interim_footer, run_.path().c_str(), interim_room_bytes_);
+    bool is_written = false;
+    try_interim([&] { is_written = interim_->write(*run_.file, interim_offset_); });
+    if (!is_written) return;
     run_.file->sync();
-    interim_footers_->publish(*run_.file); // durable with the next sync: until then the last one stands
-    traced.set_result(footer_offset_);
+    try_interim([&] { interim_->publish(*run_.file); }); // durable with the next sync: until then the last ones stand
+    traced.set_result(interim_offset_);
+}
+
+// So they take no more of one CPU than of the file.
+void Flush::end_interim() {
+    not_before_ns_ = base::monotonic_ns() + static_cast<std::uint64_t>(static_cast<double>(interim_cpu_ns_) / interim_share_);
+    interim_cpu_ns_ = 0;
 }
 
 void Flush::sync_journal() {
@@ -128,7 +186,9 @@ void Flush::sync_payload() {
     if (run_.keys) run_.keys->sync();
 }
 
-bool Flush::is_work(Step step) { return step == Step::payload || step == Step::journal || step == Step::footer; }
+bool Flush::is_work(Step step) {
+    return step == Step::payload || step == Step::journal || step == Step::interim || step == Step::publish;
+}
 
 void Flush::loop() {
     base::Lock lock(mutex_);
@@ -141,7 +201,8 @@ void Flush::loop() {
         try {
             if (work == Step::payload) sync_payload();
             if (work == Step::journal) sync_journal();
-            if (work == Step::footer) write_interim_footer();
+            if (work == Step::interim) prepare_interim();
+            if (work == Step::publish) publish_interim();
         } catch (...) {
             error = std::current_exception();
         }

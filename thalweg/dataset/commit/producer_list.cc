@@ -199,6 +199,16 @@ ProducerStatus ProducerList::status_of(ProducerIntake const& producer) const {
     return status;
 }
 
+std::uint64_t ProducerList::rows_appended() const {
+    base::Lock const lock(mutex_);
+    std::uint64_t rows = 0;
+    for (auto const& ended : ended_) rows += ended.rows;
+    for (auto const& producer : producers_) {
+        if (!producer->settled()) rows += producer->staging().rows_counted();
+    }
+    return rows;
+}
+
 void ProducerList::add_to(CommitStatus& status) const {
     auto const& ledger = *run_.ledger;
     base::Lock const lock(mutex_);

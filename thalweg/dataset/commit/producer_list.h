@@ -41,6 +41,9 @@ class ProducerList {
     // A flush has made that durable: settled producers that it names are forgotten.
     void set_durable(Durability::Items items);
 
+    // Returns how many rows all producers have appended so far; of work units those that are committed.
+    std::uint64_t rows_appended() const;
+
     // What may still be in no page when the run ends.
     std::uint64_t unwritten_bytes() const;
 

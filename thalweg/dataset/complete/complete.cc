@@ -140,6 +140,16 @@ void append_closed(JournalFiles const& journal, std::uint64_t known_end) {
 // To allocate what is allocated already does nothing but wait for it.
 void wait_for_killed_writers(storage::Storage& file) { file.reserve(0, std::min(file.size(), base::kBlockBytes)); }
 
+bool clear_interim_sector(storage::Storage& file, format::Format const& format) {
+    auto const offset = format.interim_sector();
+    std::array<std::byte, kLastWriteBytes> sector;
+    if (!offset || file.size() < *offset + sector.size()) return false;
+    file.read(*offset, sector);
+    if (std::ranges::all_of(sector, [](std::byte byte) { return byte == std::byte{}; })) return false;
+    file.write(*offset, std::array<std::byte, kLastWriteBytes>{});
+    return true;
+}
+
 void note_joined(format::Completed const& completed, RunReport& report) {
     report.joined_clusters = completed.joined_clusters;
     report.clusters_of_joined = completed.clusters_of_joined;
@@ -193,6 +203,7 @@ CompleteResult complete_run(storage::Storage& file, Journals const& journals, fo
     // An earlier process has done all but the last steps: readers may have opened the file by now.
     if (options.state != RunState::closing && is_done(file, format, gathered, options.state)) {
         write_last_again(file);
+        if (is_complete(file, format, gathered.head) && clear_interim_sector(file, format)) file.sync();
         // If only the journal says that it is complete, the first bytes may be damaged by now, and the end that they
         // state with them.
         bool const intact = is_complete(file, format, gathered.head) && is_intact(file, format);
@@ -210,6 +221,7 @@ CompleteResult complete_run(storage::Storage& file, Journals const& journals, fo
     mark_gaps(file, format, gathered, options.is_beside_another ? end_of_pages : gathered.facts.end_offset);
     if (!gathered.report.nodes.empty()) write_again(file, gathered.unsynced);
     auto const completed = format.complete(file, *gathered.rows, gathered.head, gathered.facts);
+    if (clear_interim_sector(file, format)) file.sync();
     if (options.is_alone && options.is_alone()) cut(file, format, gathered);
     result.file_bytes = completed.file_bytes;
     note_joined(completed, gathered.report);

@@ -10,7 +10,7 @@
 //        |        complete_run: the format makes the last write (HDF5: the superblock; RNTuple: the anchors, a sync,
 //        and v        the first sector) and syncs.
 //     complete    Every reader opens it. The journal may not know it.
-//        |        complete_run: a CLOSED record is appended to the journal of the first node.
+//        |        complete_run: what made the open file readable is cleared, if it had any of that (HDF5); a CLOSED record is appended to the journal of the first node.
 //        v
 //     closed      The caller removes the journals, which is durable when the folder is synced (recover.h).
 //
@@ -91,6 +91,10 @@ bool is_complete(storage::Storage const& file, format::Format const& format, mod
 // Writes what a run begins with, if a power cut may have taken it, or if the file is a copy, which may be older than
 // its journal: a BARRIER in that journal tells nothing about the copy.
 void begin_again(storage::Storage& file, format::Format const& format, Gathered const& gathered, RunState state);
+
+// Clears the sector from which readers of the open file started, if the format has one and something is there: the file
+// is complete now, or an image of one. Returns true if it had to. Not durable before a sync.
+bool clear_interim_sector(storage::Storage& file, format::Format const& format);
 
 // Waits for writes that killed processes have left with the kernel.
 void wait_for_killed_writers(storage::Storage& file);

@@ -145,6 +145,7 @@ std::optional<Image> image_of_unfinished(std::string const& path, ImageOptions c
     image.file = std::make_unique<storage::Overlay>(std::move(file), gathered.facts.end_offset);
     begin_again(*image.file, format, gathered, state);
     note_joined(format.complete(*image.file, *gathered.rows, gathered.head, gathered.facts), gathered.report);
+    clear_interim_sector(*image.file, format);
     image.units_left_out = units_left_out(gathered, committed);
     image.is_written = state == RunState::open;
     image.report = std::move(gathered.report);

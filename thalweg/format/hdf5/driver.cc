@@ -121,9 +121,13 @@ PropertyHandle file_access(AddressSpace& space) {
 
 } // namespace
 
-FileHandle create_file(AddressSpace& space, std::string const& path) {
+FileHandle create_file(AddressSpace& space, std::string const& path, UserBlock const& user_block) {
     auto const access = file_access(space);
     auto const creation = creation_properties(H5P_FILE_CREATE);
+    if (user_block.size_bytes > 0) {
+        check(H5Pset_userblock(creation.get(), user_block.size_bytes), "the user block cannot be set");
+        check(H5Pset_istore_k(creation.get(), user_block.chunk_tree_rank), "the rank of trees cannot be set");
+    }
     return {H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation.get(), access.get()),
             path + " cannot be made an HDF5 file"};
 }

@@ -45,8 +45,14 @@ class AddressSpace {
     virtual void write(haddr_t offset, std::span<std::byte const> bytes) = 0;
 };
 
+// What differs in a file whose superblock lies behind a user block.
+struct UserBlock {
+    std::uint64_t size_bytes = 0;
+    unsigned chunk_tree_rank = 0; // half of it; the superblock has an extension that says so
+};
+
 // The space must outlive the handle. `path` is only shown in errors.
-FileHandle create_file(AddressSpace& space, std::string const& path);
+FileHandle create_file(AddressSpace& space, std::string const& path, UserBlock const& user_block = {});
 FileHandle open_file(AddressSpace& space, std::string const& path);
 
 } // namespace thalweg::format::hdf5

@@ -80,7 +80,7 @@ std::uint64_t RNTupleFormat::begin(storage::Storage& file, model::RunHead const&
     return footers_offset + footers_bytes;
 }
 
-std::unique_ptr<InterimFooters> RNTupleFormat::interim_footers(model::RunHead const& head) const {
+std::unique_ptr<InterimMetadata> RNTupleFormat::interim_footers(model::RunHead const& head) const {
     return std::make_unique<RNTupleInterimFooters>(head);
 }
 

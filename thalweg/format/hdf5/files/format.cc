@@ -33,6 +33,16 @@ model::RunMap load_while_written(storage::Storage const& file) {
     }
 }
 
+[[noreturn]] void fail_incomplete(storage::Storage const& file) {
+    if (!ours::has_interim_superblock(file)) {
+        base::fail_data(
+            {file.path() + " does not open as an HDF5 file", "file signature not found: it is not complete"});
+    }
+    base::fail_data({file.path() + " is not complete",
+                     "its run was not closed, and what it shows other programs lacks rows",
+                     "run `thalweg recover` where its journal is beside it"});
+}
+
 // Whether it is still the dataset that the map knows.
 bool is_same(reader::LateColumn const& late, model::RunMap const& map, WantedPages const& wanted) {
     auto const& known = map.tables.at(wanted.table).columns.at(wanted.column);
@@ -65,21 +75,20 @@ std::uint64_t Hdf5Format::begin(storage::Storage& file, model::RunHead const& he
     return ours::begin(file, head);
 }
 
+std::optional<std::uint64_t> Hdf5Format::interim_sector() const { return ours::kInterimSector; }
+
 Completed Hdf5Format::complete(storage::Storage& file, storage::Storage const& journal, model::RunHead const& head,
                                model::RunFacts const& facts) const {
     return ours::complete(file, journal, head, facts);
 }
 
 std::uint64_t Hdf5Format::end_of_readable(storage::Storage const& file, model::RunHead const&) const {
-    return ours::has_superblock(file) ? ours::end_of_file(file) : 0;
+    return ours::has_superblock(file) ? ours::end_of_file(file) : ours::end_of_interim(file);
 }
 
 model::RunMap Hdf5Format::load(storage::Storage const& file) const {
     KeptReads const kept(file);
-    if (!ours::has_superblock(kept) && ours::run_id_of(kept)) {
-        base::fail_data(
-            {file.path() + " does not open as an HDF5 file", "file signature not found: it is not complete"});
-    }
+    if (!ours::has_superblock(kept) && ours::run_id_of(kept)) fail_incomplete(kept);
     auto const writer = writer_state(kept);
     check_not_written(file, writer);
     if (writer == OpenMark::swmr) return load_while_written(file);

@@ -11,6 +11,7 @@ class Hdf5Format final : public Format {
     model::RunHead make_head(model::Schema schema, model::LayoutOptions const& options,
                              std::map<std::string, std::string> metadata) const override;
     std::uint64_t begin(storage::Storage& file, model::RunHead const& head) const override;
+    std::optional<std::uint64_t> interim_sector() const override;
     Completed complete(storage::Storage& file, storage::Storage const& journal, model::RunHead const& head,
                        model::RunFacts const& facts) const override;
     std::uint64_t end_of_readable(storage::Storage const& file, model::RunHead const& head) const override;

@@ -21,7 +21,8 @@ constexpr std::byte kToken{};
 
 } // namespace
 
-ClaimingFile::ClaimingFile(std::uint64_t begin) : begin_(base::round_up(begin, kAlignmentBytes)) {}
+ClaimingFile::ClaimingFile(std::uint64_t begin, std::uint64_t superblock_offset)
+    : begin_(base::round_up(begin, kAlignmentBytes)), superblock_offset_(superblock_offset) {}
 
 void const* ClaimingFile::token() { return &kToken; }
 
@@ -51,7 +52,7 @@ haddr_t ClaimingFile::allocate(H5FD_mem_t type, hsize_t size_bytes) {
             base::fail_data({"the superblock does not come first", "this libhdf5 is not the one that was tested"});
         }
         has_superblock_ = true;
-        return 0;
+        return superblock_offset_;
     }
     // Blocks of the chunk index are allocated in the same call, before or after the page: only the first allocation of
     // raw data is the page.
@@ -75,8 +76,12 @@ void ClaimingFile::set_allocated_end(haddr_t end) {
     if (has_superblock_ && end > allocated_end()) metadata_.resize(end - begin_);
 }
 
+bool ClaimingFile::is_superblock(haddr_t offset, std::size_t size_bytes) const {
+    return offset >= superblock_offset_ && offset + size_bytes <= superblock_offset_ + kSuperblockBytes;
+}
+
 std::byte* ClaimingFile::locate(haddr_t offset, std::size_t size_bytes) {
-    if (offset + size_bytes <= kSuperblockBytes) return superblock_.data() + offset;
+    if (is_superblock(offset, size_bytes)) return superblock_.data() + (offset - superblock_offset_);
     if (offset >= begin_ && offset + size_bytes <= begin_ + metadata_.size()) {
         return metadata_.data() + (offset - begin_);
     }
@@ -91,7 +96,7 @@ void ClaimingFile::read(haddr_t offset, std::span<std::byte> bytes) {
 void ClaimingFile::write(haddr_t offset, std::span<std::byte const> bytes) {
     if (bytes.data() == token()) return write_token(offset, bytes.size());
     auto* const place = locate(offset, bytes.size());
-    THALWEG_ASSERT(offset + bytes.size() <= kSuperblockBytes || offset >= begin_,
+    THALWEG_ASSERT(is_superblock(offset, bytes.size()) || offset >= begin_,
                    "no metadata is written in front of the end of the pages");
     std::copy_n(bytes.data(), bytes.size(), place);
 }

@@ -2,7 +2,7 @@
 //
 // Invariants
 //   1. Pages lie between base::kBlockBytes and `begin`; metadata lies from `begin` on. No metadata is written in front
-//      of it, but for the superblock, which has the first sector.
+//      of it, but for the superblock, which has a sector: the first one or, while the run is open, the second one.
 //   2. The superblock is the first thing that libhdf5 allocates. Until then `allocated_end` is 0, since libhdf5 takes a
 //      file with anything in it for one to be opened.
 //   3. `allocated_end` never falls. No address is given out twice.
@@ -39,7 +39,7 @@ class ClaimingFile final : public AddressSpace {
     // The room for the superblock: one sector, so that it is written as a whole.
     static constexpr std::size_t kSuperblockBytes = 512;
 
-    explicit ClaimingFile(std::uint64_t begin);
+    explicit ClaimingFile(std::uint64_t begin, std::uint64_t superblock_offset = 0);
 
     static void const* token();
     void arm(StoredRange const& page);
@@ -49,6 +49,7 @@ class ClaimingFile final : public AddressSpace {
 
     std::uint64_t begin() const { return begin_; }
     std::span<std::byte const> metadata() const { return metadata_; }
+    std::span<std::byte> metadata() { return metadata_; }
     std::span<std::byte const> superblock() const { return superblock_; }
 
     haddr_t allocate(H5FD_mem_t type, hsize_t size_bytes) override;
@@ -64,8 +65,10 @@ class ClaimingFile final : public AddressSpace {
     haddr_t allocate_page(hsize_t size_bytes);
     void write_token(haddr_t offset, std::size_t size_bytes);
     std::byte* locate(haddr_t offset, std::size_t size_bytes);
+    bool is_superblock(haddr_t offset, std::size_t size_bytes) const;
 
     std::uint64_t begin_;
+    std::uint64_t superblock_offset_;
     bool has_superblock_ = false;
     std::array<std::byte, kSuperblockBytes> superblock_{};
     std::vector<std::byte> metadata_;

@@ -11,10 +11,19 @@
 #include "thalweg/format/hdf5/ours/page_table.h"
 #include "thalweg/format/hdf5/ours/run_record.h"
 #include "thalweg/format/hdf5/ours/table_datasets.h"
+#include "thalweg/format/hdf5/ours/write_guard.h"
+#include "thalweg/format/hdf5/plain_attributes.h"
 #include "thalweg/format/hdf5/schema_attributes.h"
 
 namespace thalweg::format::hdf5::ours {
 namespace {
+
+constexpr char const* kOpenAttribute = "thalweg_open";
+
+void say_that_it_is_open(std::string const& note, FileHandle const& handle) {
+    GroupHandle const root(H5Gopen2(handle.get(), "/", H5P_DEFAULT), "the root group cannot be opened");
+    write_text(root.get(), kOpenAttribute, note);
+}
 
 // Appends the pages that are still missing, and makes all metadata: everything that libhdf5 does is in memory.
 ClaimingFile make_metadata(storage::Storage& file, storage::Storage const& journal, model::RunHead const& head,
@@ -28,15 +37,18 @@ ClaimingFile make_metadata(storage::Storage& file, storage::Storage const& journ
     appender.flush();
 
     LibraryLock const lock;
-    ClaimingFile space(appender.end());
+    bool const is_open = !facts.open_note.empty();
+    ClaimingFile space(appender.end(), is_open ? kInterimSector : 0);
     THALWEG_ASSERT(appender.is_flushed() && space.begin() >= facts.end_offset, "metadata lies behind every page");
-    auto handle = create_file(space, file.path());
+    auto handle = create_file(space, file.path(), is_open ? UserBlock{kInterimSector, kRankOfNoTrees} : UserBlock{});
     link_datasets(plan, handle, space);
     for (auto const& dataset : own) link_checked(dataset, handle, space);
     describe_tables(head.schema, handle);
     write_schema_attributes(head.schema, handle);
     write_run_attributes(head, facts.metadata, handle);
+    if (is_open) say_that_it_is_open(facts.open_note, handle);
     handle.close(file.path() + " cannot be completed");
+    if (is_open) refuse_writers(space.superblock(), space.metadata(), space.begin());
     return space;
 }
 
@@ -45,6 +57,16 @@ void check_owner(storage::Storage const& file, model::RunHead const& head) {
     if (id == head.id) return;
     base::fail_data({file.path() + " cannot be completed",
                      id ? "it belongs to run " + *id + ", not to " + head.id : "Thalweg did not begin it"});
+}
+
+Completed show_open_run(storage::Storage& file, storage::Storage const& journal, model::RunHead const& head,
+                        model::RunFacts const& facts) {
+    auto const made = make_metadata(file, journal, head, facts);
+    file.write(made.begin(), made.metadata());
+    file.sync();
+    file.write(kInterimSector, made.superblock());
+    file.sync();
+    return {.file_bytes = made.allocated_end()};
 }
 
 // Whatever HDF5 cannot hold is refused before anything is recorded: the run is completed in memory, without a row.
@@ -74,6 +96,7 @@ std::uint64_t begin(storage::Storage& file, model::RunHead const& head) {
 Completed complete(storage::Storage& file, storage::Storage const& journal, model::RunHead const& head,
                    model::RunFacts const& facts) {
     check_owner(file, head);
+    if (!facts.open_note.empty()) return show_open_run(file, journal, head, facts);
     if (has_superblock(file)) { // what it names is about to be overwritten
         if (facts.is_cut_last)
             base::fail_data({file.path() + " is not completed again", "another node has completed it"});

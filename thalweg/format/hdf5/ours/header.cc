@@ -11,6 +11,7 @@
 #include "thalweg/base/error.h"
 #include "thalweg/base/units.h"
 #include "thalweg/format/hdf5/ours/claiming_file.h"
+#include "thalweg/format/hdf5/ours/lookup3.h"
 
 namespace thalweg::format::hdf5::ours {
 namespace {
@@ -23,11 +24,18 @@ struct MetadataSeal {
 };
 static_assert(sizeof(MetadataSeal) == 32);
 
-constexpr std::size_t kEndOfFileOffset = 28;
+constexpr std::size_t kEndOfFileOffset = 28, kChecksumOffset = 44, kSuperblockBytes = 48;
 constexpr std::size_t kSealOffset = 1024;
 constexpr std::string_view kMark = "THALWEG RUN ";
 constexpr std::size_t kMaxIdBytes = 128;
 constexpr std::array<unsigned char, 8> kSignature{0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};
+
+bool has_signature(storage::Storage const& file, std::uint64_t offset) {
+    std::array<std::byte, kSignature.size()> signature{};
+    if (file.size() < offset + signature.size()) return false;
+    file.read(offset, signature);
+    return std::memcmp(signature.data(), kSignature.data(), signature.size()) == 0;
+}
 
 std::uint64_t checksum_of(MetadataSeal const& seal) {
     return base::xxh3(std::as_bytes(std::span(&seal, 1)).first(offsetof(MetadataSeal, seal_checksum)));
@@ -94,11 +102,20 @@ bool is_sealed(storage::Storage const& file) {
     }
 }
 
-bool has_superblock(storage::Storage const& file) {
-    std::array<std::byte, kSignature.size()> signature{};
-    if (file.size() < signature.size()) return false;
-    file.read(0, signature);
-    return std::memcmp(signature.data(), kSignature.data(), signature.size()) == 0;
+bool has_superblock(storage::Storage const& file) { return has_signature(file, 0); }
+
+bool has_interim_superblock(storage::Storage const& file) { return has_signature(file, kInterimSector); }
+
+std::uint64_t end_of_interim(storage::Storage const& file) {
+    if (!has_interim_superblock(file)) return 0;
+    std::array<std::byte, kSuperblockBytes> superblock;
+    file.read(kInterimSector, superblock);
+    std::uint32_t checksum = 0;
+    std::memcpy(&checksum, superblock.data() + kChecksumOffset, sizeof checksum);
+    if (checksum != lookup3(std::span(superblock).first(kChecksumOffset))) return 0;
+    std::uint64_t end = 0;
+    std::memcpy(&end, superblock.data() + kEndOfFileOffset, sizeof end);
+    return end;
 }
 
 std::uint64_t end_of_file(storage::Storage const& file) {

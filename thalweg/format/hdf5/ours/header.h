@@ -32,6 +32,14 @@ void check_seal(storage::Storage const& file);
 bool is_sealed(storage::Storage const& file);
 
 bool has_superblock(storage::Storage const& file);
+
+// Here libhdf5 looks next if there is no superblock at 0: while a run is open, it finds one here. What this one names
+// shows the rows up to a flush, and says that the run is open.
+inline constexpr std::uint64_t kInterimSector = 512;
+bool has_interim_superblock(storage::Storage const& file);
+// Returns the end that this superblock has; 0 if there is none, or if it is torn.
+std::uint64_t end_of_interim(storage::Storage const& file);
+
 // Returns the end of the file that the superblock has (version 3: HDF5 specification, II.A).
 std::uint64_t end_of_file(storage::Storage const& file);
 // Writes one sector at offset 0; an empty superblock clears it.

@@ -27,7 +27,7 @@ void RNTupleInterimFooters::add(std::size_t table, ClusterPages cluster) {
     changed.pending_bytes += described_bytes(changed.pending.back());
 }
 
-std::uint64_t RNTupleInterimFooters::pending_bytes() const {
+std::uint64_t RNTupleInterimFooters::expected_bytes() const {
     std::uint64_t bytes = 0;
     for (auto const& table : tables_) {
         if (!table.pending.empty()) bytes += table.pending_bytes + kEnvelopesBytes + kGroupBytes * table.groups.size();
@@ -53,8 +53,9 @@ Blob RNTupleInterimFooters::blob_at(std::uint64_t offset, bool all, std::vector<
     return blob;
 }
 
-void RNTupleInterimFooters::write(storage::Storage& file, std::uint64_t offset) {
+bool RNTupleInterimFooters::write(storage::Storage& file, std::uint64_t offset) {
     write_behind_the_last(file, offset, blob_at(offset, false, tables_).finish(created_s_));
+    return true;
 }
 
 std::uint64_t RNTupleInterimFooters::write_all(storage::Storage& file, std::uint64_t offset) {

@@ -27,13 +27,15 @@
 
 namespace thalweg::format::rntuple {
 
-class RNTupleInterimFooters final : public InterimFooters {
+class RNTupleInterimFooters final : public InterimMetadata {
   public:
     explicit RNTupleInterimFooters(model::RunHead const& head);
 
+    bool takes_clusters() const override { return true; }
     void add(std::size_t table, ClusterPages cluster) override;
-    std::uint64_t pending_bytes() const override;
-    void write(storage::Storage& file, std::uint64_t offset) override;
+    std::uint64_t expected_bytes() const override;
+    std::uint64_t prepare(Known const&) override { return expected_bytes(); }
+    bool write(storage::Storage& file, std::uint64_t offset) override;
     void publish(storage::Storage& file) override;
 
     Skeleton const& skeleton() const { return parts_.skeleton; }
