@@ -132,7 +132,10 @@ class Format {
     // there.
     virtual std::uint64_t end_of_readable(storage::Storage const& file, model::RunHead const& head) const = 0;
 
-    // Reads the metadata of a file that is complete, or shows an interim footer. Throws base::DataError for anything
+    // Returns true if a look at its first bytes shows that the file is not complete. False says nothing.
+    virtual bool is_known_open(storage::Storage const&) const { return false; }
+
+    // Reads the metadata of a file that is complete, or shows interim metadata. Throws base::DataError for anything
     // else.
     virtual model::RunMap load(storage::Storage const& file) const = 0;
 

@@ -63,7 +63,7 @@ struct RunMap {
     RunHead head;
     std::vector<TableMap> tables;
     std::map<std::string, std::string> metadata;
-    bool closed = true;             // no: the file shows the rows up to an interim footer
+    bool closed = true;             // no: the file shows the rows up to interim metadata
     std::vector<LeftOut> left_out;  // of another program's file: the reader reports each of them
     std::vector<std::string> notes; // what is shown otherwise than it is stored
     std::vector<std::byte> units;   // as in RunFacts

@@ -167,7 +167,7 @@ void write_again(storage::Storage& file, std::vector<KnownBytes> const& pages) {
 
 bool is_complete(storage::Storage const& file, format::Format const& format, model::RunHead const& head) {
     try {
-        if (format.run_id_of(file) != head.id) return false;
+        if (format.run_id_of(file) != head.id || format.is_known_open(file)) return false;
         auto const map = format.load(file);
         return map.closed && map.head.id == head.id;
     } catch (base::DataError const&) {

@@ -33,14 +33,20 @@ model::RunMap load_while_written(storage::Storage const& file) {
     }
 }
 
-[[noreturn]] void fail_incomplete(storage::Storage const& file) {
+// The file of a run that was not closed, without its journal: what it shows other programs.
+model::RunMap load_open_run(storage::Storage const& file) {
     if (!ours::has_interim_superblock(file)) {
         base::fail_data(
             {file.path() + " does not open as an HDF5 file", "file signature not found: it is not complete"});
     }
-    base::fail_data({file.path() + " is not complete",
-                     "its run was not closed, and what it shows other programs lacks rows",
-                     "run `thalweg recover` where its journal is beside it"});
+    if (!ours::is_sealed(file)) {
+        base::fail_data({file.path() + " is not complete",
+                         "its run was not closed, and what it shows other programs is damaged",
+                         "run `thalweg recover` where its journal is beside it"});
+    }
+    auto map = reader::load_here(file, true);
+    map.closed = false;
+    return map;
 }
 
 // Whether it is still the dataset that the map knows.
@@ -86,9 +92,13 @@ std::uint64_t Hdf5Format::end_of_readable(storage::Storage const& file, model::R
     return ours::has_superblock(file) ? ours::end_of_file(file) : ours::end_of_interim(file);
 }
 
+bool Hdf5Format::is_known_open(storage::Storage const& file) const {
+    return !ours::has_superblock(file) && ours::run_id_of(file).has_value();
+}
+
 model::RunMap Hdf5Format::load(storage::Storage const& file) const {
     KeptReads const kept(file);
-    if (!ours::has_superblock(kept) && ours::run_id_of(kept)) fail_incomplete(kept);
+    if (!ours::has_superblock(kept) && ours::run_id_of(kept)) return load_open_run(kept);
     auto const writer = writer_state(kept);
     check_not_written(file, writer);
     if (writer == OpenMark::swmr) return load_while_written(file);

@@ -15,6 +15,7 @@ class Hdf5Format final : public Format {
     Completed complete(storage::Storage& file, storage::Storage const& journal, model::RunHead const& head,
                        model::RunFacts const& facts) const override;
     std::uint64_t end_of_readable(storage::Storage const& file, model::RunHead const& head) const override;
+    bool is_known_open(storage::Storage const& file) const override;
     model::RunMap load(storage::Storage const& file) const override;
     std::vector<FoundPages> load_pages(storage::Storage const& file, model::RunMap const& map,
                                        std::vector<WantedPages> const& wanted) const override;

@@ -64,7 +64,7 @@ Completed show_open_run(storage::Storage& file, storage::Storage const& journal,
     auto const made = make_metadata(file, journal, head, facts);
     file.write(made.begin(), made.metadata());
     file.sync();
-    file.write(kInterimSector, made.superblock());
+    write_interim_sector(file, made.superblock(), made.begin(), made.metadata());
     file.sync();
     return {.file_bytes = made.allocated_end()};
 }

@@ -25,7 +25,7 @@ struct MetadataSeal {
 static_assert(sizeof(MetadataSeal) == 32);
 
 constexpr std::size_t kEndOfFileOffset = 28, kChecksumOffset = 44, kSuperblockBytes = 48;
-constexpr std::size_t kSealOffset = 1024;
+constexpr std::size_t kSealOffset = 1024, kInterimSealOffset = kInterimSector + 256;
 constexpr std::string_view kMark = "THALWEG RUN ";
 constexpr std::size_t kMaxIdBytes = 128;
 constexpr std::array<unsigned char, 8> kSignature{0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};
@@ -39,6 +39,32 @@ bool has_signature(storage::Storage const& file, std::uint64_t offset) {
 
 std::uint64_t checksum_of(MetadataSeal const& seal) {
     return base::xxh3(std::as_bytes(std::span(&seal, 1)).first(offsetof(MetadataSeal, seal_checksum)));
+}
+
+MetadataSeal seal_of(std::uint64_t offset, std::span<std::byte const> metadata) {
+    MetadataSeal seal{offset, metadata.size(), base::xxh3(metadata), 0};
+    seal.seal_checksum = checksum_of(seal);
+    return seal;
+}
+
+void check_seal_at(storage::Storage const& file, std::uint64_t place) {
+    MetadataSeal seal;
+    file.read(place, std::as_writable_bytes(std::span(&seal, 1)));
+    auto const broken = file.path() + " is not as it was when it was completed";
+    if (seal.seal_checksum != checksum_of(seal))
+        base::fail_data({broken, fmt::format("the seal at offset {} is damaged", place)});
+    auto const size = file.size();
+    if (seal.offset > size || seal.size_bytes > size - seal.offset) {
+        base::fail_data({broken, fmt::format("its metadata were {} bytes at offset {}, it has {} bytes",
+                                             seal.size_bytes, seal.offset, size)});
+    }
+    std::vector<std::byte> metadata(seal.size_bytes);
+    file.read(seal.offset, metadata);
+    if (base::xxh3(metadata) != seal.checksum) {
+        base::fail_data({broken, fmt::format("its metadata, from offset {} to {}, is damaged, or another program has "
+                                             "changed it",
+                                             seal.offset, seal.offset + seal.size_bytes)});
+    }
 }
 
 } // namespace
@@ -68,34 +94,17 @@ bool is_checkpoint(storage::Storage const& file) {
 }
 
 void write_seal(storage::Storage& file, std::uint64_t offset, std::span<std::byte const> metadata) {
-    MetadataSeal seal{offset, metadata.size(), base::xxh3(metadata), 0};
-    seal.seal_checksum = checksum_of(seal);
+    auto const seal = seal_of(offset, metadata);
     file.write(kSealOffset, std::as_bytes(std::span(&seal, 1)));
 }
 
-void check_seal(storage::Storage const& file) {
-    MetadataSeal seal;
-    file.read(kSealOffset, std::as_writable_bytes(std::span(&seal, 1)));
-    auto const broken = file.path() + " is not as it was when it was completed";
-    if (seal.seal_checksum != checksum_of(seal)) base::fail_data({broken, "the seal at offset 1024 is damaged"});
-    auto const size = file.size();
-    if (seal.offset > size || seal.size_bytes > size - seal.offset) {
-        base::fail_data({broken, fmt::format("its metadata were {} bytes at offset {}, it has {} bytes",
-                                             seal.size_bytes, seal.offset, size)});
-    }
-    std::vector<std::byte> metadata(seal.size_bytes);
-    file.read(seal.offset, metadata);
-    if (base::xxh3(metadata) != seal.checksum) {
-        base::fail_data({broken, fmt::format("its metadata, from offset {} to {}, is damaged, or another program has "
-                                             "changed it",
-                                             seal.offset, seal.offset + seal.size_bytes)});
-    }
-}
+void check_seal(storage::Storage const& file) { check_seal_at(file, kSealOffset); }
 
 bool is_sealed(storage::Storage const& file) {
-    if (!has_superblock(file) || file.size() < base::kBlockBytes) return false;
+    bool const is_complete = has_superblock(file);
+    if (file.size() < base::kBlockBytes || !(is_complete || end_of_interim(file) > 0)) return false;
     try {
-        check_seal(file);
+        check_seal_at(file, is_complete ? kSealOffset : kInterimSealOffset);
         return true;
     } catch (base::DataError const&) {
         return false;
@@ -116,6 +125,15 @@ std::uint64_t end_of_interim(storage::Storage const& file) {
     std::uint64_t end = 0;
     std::memcpy(&end, superblock.data() + kEndOfFileOffset, sizeof end);
     return end;
+}
+
+void write_interim_sector(storage::Storage& file, std::span<std::byte const> superblock, std::uint64_t offset,
+                          std::span<std::byte const> metadata) {
+    std::array<std::byte, ClaimingFile::kSuperblockBytes> sector{};
+    std::copy(superblock.begin(), superblock.end(), sector.begin());
+    auto const seal = seal_of(offset, metadata);
+    std::memcpy(sector.data() + (kInterimSealOffset - kInterimSector), &seal, sizeof seal);
+    file.write(kInterimSector, sector);
 }
 
 std::uint64_t end_of_file(storage::Storage const& file) {

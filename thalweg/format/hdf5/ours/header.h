@@ -28,7 +28,7 @@ void write_seal(storage::Storage& file, std::uint64_t offset, std::span<std::byt
 // Throws base::DataError where the metadata is not what was sealed.
 void check_seal(storage::Storage const& file);
 
-// The metadata is what was sealed.
+// The metadata is what was sealed: those of a complete file or, if there are none, those of an open run.
 bool is_sealed(storage::Storage const& file);
 
 bool has_superblock(storage::Storage const& file);
@@ -37,6 +37,9 @@ bool has_superblock(storage::Storage const& file);
 // shows the rows up to a flush, and says that the run is open.
 inline constexpr std::uint64_t kInterimSector = 512;
 bool has_interim_superblock(storage::Storage const& file);
+// Writes that sector: the superblock, and a seal of the metadata that it names.
+void write_interim_sector(storage::Storage& file, std::span<std::byte const> superblock, std::uint64_t offset,
+                          std::span<std::byte const> metadata);
 // Returns the end that this superblock has; 0 if there is none, or if it is torn.
 std::uint64_t end_of_interim(storage::Storage const& file);
 
