@@ -195,6 +195,7 @@ void bind_reading(nb::module_& module) {
             if (!reader->is_open_run() || reader->head().id.empty()) return std::string("none");
             auto const writers = dataset::writers_of(*reader);
             if (writers.state == WriterState::unknown) return writers.why;
+            if (writers.state == WriterState::gone) return std::string("gone");
             return std::string(writers.state == WriterState::alive ? "alive" : "ended");
         },
         nb::arg("path"), WithoutGil());

@@ -37,9 +37,15 @@ def expect_right(events: ak.Array) -> Numbers:
     return np.stack([who, row], axis=1)
 
 
+SIGNATURE = b"\x89HDF\r\n\x1a\n"
+
+
 class Container(abc.ABC):
     extension: str
-    opens_early: bool  # before it is complete, with the rows up to an interim footer
+    keeps_places: bool  # of the rows that it showed before it was complete, up to interim metadata
+
+    @abc.abstractmethod
+    def opens(self, path: Path) -> bool: ...
 
     @abc.abstractmethod
     def is_complete(self, path: Path) -> bool: ...
@@ -50,7 +56,7 @@ class Container(abc.ABC):
     def rows_shown(self, path: Path) -> Numbers:
         """Returns the pairs (producer, row) of what can be seen, all of it checked; nothing if a file must not open
         yet."""
-        if self.opens_early or self.is_complete(path):
+        if self.opens(path):
             return expect_right(self.read(path))
         return np.empty((0, 2), np.uint64)
 
@@ -61,14 +67,20 @@ class Container(abc.ABC):
 
 class Hdf5(Container):
     extension = ".h5"
-    opens_early = False
+    keeps_places = False
+
+    def opens(self, path: Path) -> bool:
+        with path.open("rb") as file:
+            begin = file.read(1024)
+        return any(begin[at:].startswith(SIGNATURE) for at in (0, 512))
 
     def is_complete(self, path: Path) -> bool:
         with path.open("rb") as file:
-            return file.read(8) == b"\x89HDF\r\n\x1a\n"
+            return file.read(8) == SIGNATURE
 
     def read(self, path: Path) -> ak.Array:
         with h5py.File(path) as file:
+            assert ("thalweg_open" in file.attrs) != self.is_complete(path)
             table = file[TABLE]
             fields = {name: table[name][:] for name in ("producer", "id", "waveform")}
             ends, hits = table["hits/cumulative_length"][:], table["hits/flattened_data"][:]
@@ -82,7 +94,10 @@ class Hdf5(Container):
 
 class RNTuple(Container):
     extension = ".root"
-    opens_early = True
+    keeps_places = True
+
+    def opens(self, path: Path) -> bool:
+        return True
 
     def is_complete(self, path: Path) -> bool:
         with uproot.open(path) as file:

@@ -84,9 +84,10 @@ def look_before(path: Path, choices: Choices, promise: Promise, verdict: Verdict
         found = reading.read(path)
     except reading.NotOpenError:
         return False
-    if choices.extension == ".root":  # an open one shows the rows up to an interim footer
+    is_open = choices.extension == ".h5" and reading.says_that_it_is_open(path)
+    if choices.extension == ".root" or is_open:  # an open one shows the rows up to interim metadata
         verdict.wrong += [f"before recover: {each}" for each in wrong_rows(found, promise.without_rows(), choices)]
-        return True
+        return not is_open
     if not promise.is_closing:
         verdict.wrong.append("the file opens before it was closed")
     verdict.wrong += [f"as left, complete: {each}" for each in wrong_rows(found, promise, choices)]

@@ -41,8 +41,13 @@ def read_h5py(path: Path) -> expected.Found:
     return expected.Found(**found)
 
 
+def says_that_it_is_open(path: Path) -> bool:
+    with h5py.File(path) as file:
+        return "thalweg_open" in file.attrs
+
+
 def read_uproot(path: Path) -> expected.Found:
-    """Returns no rows if the file has no interim footer yet."""
+    """Returns no rows if the file has no interim metadata yet."""
     try:
         file = uproot.open(path)
     except Exception as error:

@@ -166,6 +166,7 @@ constexpr std::array kCounts = {&Totals::histories,
                                 &Totals::further_files,
                                 &Totals::ordered,
                                 &Totals::copies,
+                                &Totals::shown,
                                 &Totals::machine_deaths,
                                 &Totals::machine_stops,
                                 &Totals::recovered_stopped,
@@ -207,6 +208,7 @@ std::string path_of(Kind kind) { return std::string(kDirectory) + "/run." + kind
 void add(Verdict const& verdict, std::size_t point, Totals& totals, std::vector<std::string>& faults) {
     totals.states += verdict.states;
     totals.copies += verdict.copies;
+    totals.shown += verdict.shown;
     totals.resumed += verdict.resumed;
     totals.rows += verdict.rows;
     totals.promised_rows += verdict.promised_rows;

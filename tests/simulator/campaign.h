@@ -52,6 +52,7 @@ struct Totals {
     std::uint64_t further_files = 0;  // files in which runs went on
     std::uint64_t ordered = 0;        // histories of runs ordered by key
     std::uint64_t copies = 0;         // copies that were recovered before their originals
+    std::uint64_t shown = 0;          // states in which other programs saw rows of an open run
     std::uint64_t machine_deaths = 0; // in histories of several nodes
     std::uint64_t machine_stops = 0;
     std::uint64_t recovered_stopped = 0; // runs that were recovered while a machine stood still

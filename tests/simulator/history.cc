@@ -32,6 +32,8 @@ class History {
         draw_copiers(scenario_, copies_);
         Random questions(mix(seed ^ kQuestions));
         draw_questions(scenario_.weather, questions);
+        Random interim(mix(seed ^ kInterim));
+        draw_interim(scenario_, interim);
         result_.ordered = scenario_.options.keys_per_group > 0;
         scenario_.weather.lying_file = lying_file;
         promises_.files = {{scenario_.path}};
@@ -56,6 +58,7 @@ class History {
     static constexpr std::uint64_t kCopies = 0x636f70696573;
     static constexpr std::uint64_t kFullDisk = 0x66756c6c;
     static constexpr std::uint64_t kQuestions = 0x7175657374;
+    static constexpr std::uint64_t kInterim = 0x696e746572696d;
 
     // Lives from the beginning to the end, or to the instant when everything stops.
     void live(std::function<void()> const& begin) {

@@ -52,6 +52,8 @@ void draw_rotations(Scenario& scenario, Random& random);
 // Draws, from a seed of its own, whether the open run is copied.
 void draw_copiers(Scenario& scenario, Random& random);
 void draw_questions(Weather& weather, Random& random);
+// How often a run is shown to other programs while it is open.
+void draw_interim(Scenario& scenario, Random& random);
 // Draws, from a seed of its own, whether rows of units are journaled, and whether the run is ordered by key, which is
 // possible for an RNTuple only.
 void draw_order(Scenario& scenario, Container container, Random& random);

@@ -5,6 +5,7 @@
 
 #include "tests/simulator/copies.h"
 #include "tests/simulator/series.h"
+#include "tests/simulator/shown.h"
 #include "thalweg/base/error.h"
 #include "thalweg/dataset/complete/recover.h"
 #include "thalweg/dataset/journal/journal.h"
@@ -99,7 +100,12 @@ class Judge {
         for (auto const& file : promises.files) {
             auto const blame_file = [&](std::string const& text) { blame(fmt::format("{}: {}", file.path, text)); };
             if (first) judge_as_complete(world, state, file, crash, blame_file);
+            auto const shown = first ? shown_to_others(world, path_now(file.path), blame_file) : std::nullopt;
             auto one = recover_file(world, promises, file, notes, blame_file);
+            if (shown && one) {
+                ++verdict_.shown;
+                check_nothing_goes(*shown, *one, blame_file);
+            }
             if (one) files.push_back(std::move(*one));
             if (!one && file.created) return;
         }

@@ -14,6 +14,7 @@ struct Verdict {
     std::uint64_t states = 0; // states that were recovered and read
     std::uint64_t rows = 0;   // rows that `append` had taken in them; the next one counts those that must be there
     std::uint64_t promised_rows = 0;
+    std::uint64_t shown = 0;   // states in which other programs saw rows of an open run
     std::uint64_t copies = 0;  // copies that were recovered before their originals
     std::uint64_t resumed = 0; // runs of several nodes that all nodes resumed
     std::vector<std::string> faults;

@@ -30,8 +30,8 @@ void tell(Kind kind, Totals const& totals) {
             ? fmt::format("{} machines died, {} stood still, {} runs were recovered meanwhile, {} were resumed",
                           totals.machine_deaths, totals.machine_stops, totals.recovered_stopped, totals.resumed)
             : fmt::format("{} in the order of keys, runs were resumed {} times, and went on in {} further files, {} "
-                          "copies were recovered",
-                          totals.ordered, totals.resumed, totals.further_files, totals.copies);
+                          "copies were recovered, {} open runs showed rows",
+                          totals.ordered, totals.resumed, totals.further_files, totals.copies, totals.shown);
     fmt::print(stderr,
                "{:4}{}: {} histories ({:.0f} a second and core), {} crash states ({:.0f} a second and core), {} with a "
                "fault; {} were closed, {}, {} of {} rows were promised\n",
@@ -64,6 +64,7 @@ std::uint64_t add_up(std::string const& path, CampaignResult const& more) {
             add("machine_deaths", totals.machine_deaths);
         else
             add("copies", totals.copies);
+        add("shown", totals.shown);
         add("cpu_s", static_cast<double>(totals.history_ns + totals.state_ns) / 1e9);
         add("faults", totals.faults);
     }

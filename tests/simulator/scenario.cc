@@ -101,6 +101,10 @@ void draw_questions(Weather& weather, Random& random) {
     if (random.chance(0.15)) weather.no_answer_chance = random.one_of({0.003, 0.03, 0.3});
 }
 
+void draw_interim(Scenario& scenario, Random& random) {
+    scenario.options.commit.interim_footer_share = random.one_of({0.0, 0.01, 1.0, 10.0, 100.0});
+}
+
 void draw_copiers(Scenario& scenario, Random& random) { scenario.copiers = random.chance(0.2) ? 1 : 0; }
 
 void draw_order(Scenario& scenario, Container container, Random& random) {

@@ -82,7 +82,7 @@ inline CreateOptions small_shared_options() {
 struct Container {
     std::string path;
     format::Format const& format;
-    bool opens_early = false; // before it is complete, with the rows up to an interim footer
+    bool opens_early = false; // from its beginning on, and not only from the first interim metadata on
 
     std::string journal_path() const { return path + ".journal"; }
 
@@ -92,6 +92,12 @@ struct Container {
         auto head = format.make_head(events(), layout, {});
         if (opens_early) head.layouts[0].cluster_bytes = 4 << 10; // so that there are many, with a few pages each
         return head;
+    }
+
+    // Whether other programs open it, complete or not.
+    bool opens(storage::Storage const& file) const {
+        return opens_early || format::hdf5::ours::has_superblock(file) ||
+               format::hdf5::ours::has_interim_superblock(file);
     }
 
     bool is_complete(storage::Storage const& file) const {

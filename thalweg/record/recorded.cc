@@ -94,6 +94,8 @@ std::unique_ptr<source::Source> open_recorded(std::string const& path, source::R
     auto const clock = reader->metadata().find("clock_domain");
     if (clock != reader->metadata().end()) options.metadata.insert(*clock);
     options.left_out = reader->left_out();
+    if (reader->is_open_run())
+        options.left_out.push_back({"the end of the run", "it is not complete: no process has closed it yet"});
     options.attributes = reader->head().schema.attributes;
     options.groups = reader->head().schema.groups;
     return source::make_replay(read_tables(*reader), options);

@@ -29,6 +29,10 @@ _OF_FILES_THAT_CONTINUE = {"next_file", "next_file_id", "previous_file", "previo
 """Metadata that apply to the source only: the new file continues no other file."""
 
 
+def _not_complete(source: Path) -> str:
+    return f"{path_of(source)} is not complete: its run was not closed, and the copy lacks the rows that it lacks"
+
+
 def convert(
     source: Path,
     target: Path,
@@ -42,8 +46,9 @@ def convert(
 ) -> RunReport:
     """Copies `source` to a new file: HDF5 or RNTuple, as the ending of `target` says.
 
-    Rows keep their order. From a run that is still being written, the rows that are in pages are copied. Tables are
-    copied in parallel and in batches, so that memory is bounded for files of any size.
+    Rows keep their order. From a run that was not closed, the rows that can be seen now are copied, and `notes` of the
+    report says that others may be missing. Tables are copied in parallel and in batches, so that memory is bounded for
+    files of any size.
 
     In a .root file, names that an RNTuple cannot have, such as those with dots and spaces, are replaced. The attribute
     "thalweg_name" of the table or column keeps the name, a conversion to HDF5 restores it, and `notes` of the report
@@ -86,7 +91,8 @@ def convert(
         _Copy(run, schema, written, out, progress).all_tables(copiers, max(1, usable // copiers))
         report = out.close()
         place.publish()
-        return replace(report, path=target, problems=problems, notes=(*report.notes, *([note] if note else [])))
+        notes = [*report.notes, *([note] if note else []), *([_not_complete(source)] if run.is_open else [])]
+        return replace(report, path=target, problems=problems, notes=tuple(notes))
     except BaseException:
         out.abandon()
         place.remove()

@@ -38,12 +38,23 @@ class Verification(Report):
 
     writers: str = "none"
     """If the run is not closed: "alive" if a process writes it, "ended" if all that wrote it have ended, so that
-    `recover` must complete it, or else why this machine cannot tell."""
+    `recover` must complete it, "gone" if the journal is not beside the file, which rows are missing in then, or else why
+    this machine cannot tell."""
 
     @property
     def is_unfinished(self) -> bool:
-        """Whether the processes that wrote the run have ended without closing it."""
-        return self.is_open and self.writers == "ended"
+        """Whether the processes that wrote the run have ended without closing it, or its journal is gone."""
+        return self.is_open and self.writers in ("ended", "gone")
+
+    @property
+    def remedy(self) -> str:
+        """A sentence about a run that is unfinished."""
+        if self.writers == "gone":
+            return (
+                "The run is not complete, and its journal is not beside the file, which lacks rows: put the journal "
+                "beside it and recover it, or read the complete file that the run has become."
+            )
+        return f"The run is not complete, and no process writes it: `thalweg recover {self.path}` completes it."
 
     @property
     def is_sound(self) -> bool:
@@ -53,7 +64,5 @@ class Verification(Report):
     def __str__(self) -> str:
         state = "sound" if self.is_sound else counted(self.faults, "fault")
         summary = f"{self.path}: {state}, {counted(self.pages, 'page')} of {self.bytes} bytes"
-        unfinished = (
-            ["It is not complete, and no process writes it: `recover` completes it."] if self.is_unfinished else []
-        )
+        unfinished = [self.remedy] if self.is_unfinished else []
         return "\n".join([summary, *self.messages, *unfinished, *map(str, self.problems)])

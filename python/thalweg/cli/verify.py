@@ -70,7 +70,7 @@ def sentences(found: Verification) -> list[str]:
         lines.append(f"These have no checksum, so only that they can be read is known: "
                      f"{'; '.join(found.read_without_checksum)}.")  # fmt: skip
     if found.is_unfinished:
-        lines.append(f"The run is not complete, and no process writes it: `thalweg recover {found.path}` completes it.")
+        lines.append(found.remedy)
     elif found.is_open:
         lines.append("The run is still open: rows that are not yet in the file or its journal were not checked.")
         if found.writers not in ("alive", "none"):

@@ -8,7 +8,7 @@ from pathlib import Path
 from kills import judge, places
 from kills.context import Context
 from kills.plan import Life, Worker
-from kills.read import is_complete
+from kills.read import is_complete, opens
 from kills.stage import Process, Say
 from kills.worker import work
 
@@ -169,12 +169,11 @@ class Living:
 
 
 def look(context: Context) -> None:
-    """Reads a run that is open, or was left open. RNTuples show rows up to an interim footer; HDF5 files must not
-    open."""
+    """Reads a run that is open, or was left open, as other programs see it: with the rows up to interim metadata. HDF5
+    files do not open before the first ones."""
     opened: list[Path] = [Path(path) for path in context.reports.opened if Path(path).exists()]
     for path in opened[-1:]:
-        if context.plan.extension == ".root":
+        judge.require(path.suffix == ".root" or not is_complete(path), f"{path.name} opens, and is not complete")
+        if opens(path):
             context.judge(context.reports, [path], judge.OF_AN_OPEN_FILE)
-        else:
-            judge.require(not is_complete(path), f"{path.name} opens, and is not complete")
         context.counts["looks at open files"] += 1

@@ -34,6 +34,15 @@ def is_complete(path: Path) -> bool:
         return raw.read(8) == b"\x89HDF\r\n\x1a\n"
 
 
+def opens(path: Path) -> bool:
+    """Whether other programs open it, complete or not."""
+    if path.suffix == ".root":
+        return True
+    with path.open("rb") as raw:
+        begin = raw.read(1024)
+    return any(begin[at:].startswith(b"\x89HDF\r\n\x1a\n") for at in (0, 512))
+
+
 def read_table(path: Path, table: str, columns: tuple[Column, ...]) -> tuple[Array, Array, list[Values]]:
     """Returns the writer of each row, its number among the rows of this writer, and all columns."""
     if path.suffix == ".root":

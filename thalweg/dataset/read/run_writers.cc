@@ -67,6 +67,7 @@ RunWriters writers_of(Reader const& reader) {
     try {
         auto const places = places_of_run(reader.path());
         if (!places.empty()) return writers_at(places, reader.head().id);
+        if (reader.journals().empty()) return {WriterState::gone, ""};
     } catch (base::SystemError const& error) {
         if (error.code != ENOENT) throw;
     }

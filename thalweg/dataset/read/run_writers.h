@@ -11,6 +11,7 @@ namespace thalweg::dataset {
 enum class WriterState : std::uint8_t {
     alive,   // a process on this machine writes the run
     ended,   // all processes that wrote it have ended, or the machine was started again since
+    gone,    // nothing tells: the file is all there is, a copy that was taken while the run was open, or left alone
     unknown, // other machines or containers may write it, or it was closed since it was opened
 };
 

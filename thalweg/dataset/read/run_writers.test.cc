@@ -1,7 +1,9 @@
 #include "thalweg/dataset/read/run_writers.h"
 
+#include <filesystem>
 #include <gtest/gtest.h>
 
+#include "thalweg/base/clock.h"
 #include "thalweg/dataset/run/ledger.h"
 #include "thalweg/dataset/run/lock.h"
 #include "thalweg/dataset/run/run_memory.h"
@@ -42,6 +44,17 @@ TEST_F(RunWritersOf, ARunThatWasClosedMeanwhileWasNotLeft) {
     auto const writers = writers_of(*reader);
     EXPECT_EQ(writers.state, WriterState::unknown);
     EXPECT_NE(writers.why.find("closed meanwhile"), std::string::npos) << writers.why;
+}
+
+TEST_F(RunWritersOf, ACopyWithoutItsJournalHasNone) {
+    auto const file = storage::open_file_storage(path_, storage::OpenMode::read_only, storage::Engine::posix);
+    while (!format::hdf5::ours::has_interim_superblock(*file)) base::sleep_ns(1'000'000);
+    writer_->abandon();
+    auto const copy = directory_.file("copy.h5");
+    std::filesystem::copy_file(path_, copy);
+    auto const reader = Reader::open(copy);
+    ASSERT_TRUE(reader->is_open_run());
+    EXPECT_EQ(writers_of(*reader).state, WriterState::gone);
 }
 
 TEST_F(RunWritersOf, ProcessesOfAnotherContainerAreNotJudged) {
