@@ -95,7 +95,7 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recording]:
         size = recording.path.stat().st_size
         recording.refused = try_to_write(recording.path)
         os.killpg(recorder.pid, signal.SIGKILL)
-        recorder.wait()
+        os.waitid(os.P_PID, recorder.pid, os.WEXITED | os.WNOWAIT)
         assert recording.path.stat().st_size >= size
         look(recording)
         recording.lone.write_bytes(recording.path.read_bytes())
@@ -141,7 +141,7 @@ def test_h5ls_lists_its_tables(recording: Recording, stock_tool: Callable[[str],
     command = [stock_tool("h5ls"), "-r", recording.lone]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
     rows = sum(recording.shown.values())
-    assert re.search(rf"^/events/producer\s+Dataset {{{rows}}}$", done.stdout, re.MULTILINE)
+    assert re.search(rf"^/events/producer\s+Dataset {{{rows}(/Inf)?}}", done.stdout, re.MULTILINE)
 
 
 @pytest.mark.parametrize("which", ["path", "lone"])

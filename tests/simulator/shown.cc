@@ -12,14 +12,14 @@
 namespace thalweg::simulator {
 namespace {
 
-// Returns whether it opens, and is not complete. What is made readable last is one sector, which no disk tears: so a
-// superblock there names metadata that are whole.
+// Returns whether it opens, and is not complete. A write of a sector may be torn here, and the checksum of the
+// superblock says so then: if the sector is whole, the metadata are.
 bool opens_as_open(std::string const& path, Blame const& blame) {
     auto const file = storage::open_file_storage(path, storage::OpenMode::read_only);
     try {
         return !dataset::format_for(path).load(*file).closed;
     } catch (base::Error const& error) {
-        if (path.ends_with(".h5") && format::hdf5::ours::has_interim_superblock(*file))
+        if (path.ends_with(".h5") && format::hdf5::ours::has_whole_interim_sector(*file))
             blame(fmt::format("what it shows other programs cannot be read: {}", error.what()));
         return false;
     }

@@ -121,16 +121,16 @@ bool Flush::is_allowed(std::uint64_t interim_bytes) const {
 
 bool Flush::is_time_for_interim() {
     if (interim() == nullptr || base::monotonic_ns() < not_before_ns_) return false;
-    auto const content_bytes = journal_.total_bytes() - own_bytes_;
-    if (content_bytes == shown_bytes_) return false;
+    if (content_bytes() == shown_bytes_) return false;
     auto const bytes = interim()->expected_bytes();
     if (bytes == 0 || !is_allowed(base::round_up(bytes, base::kBlockBytes))) return false;
-    shown_bytes_ = content_bytes;
+    prepared_bytes_ = content_bytes();
     return true;
 }
 
 bool Flush::claim_interim() {
     auto const bytes = base::round_up(interim_room_bytes_, base::kBlockBytes);
+    if (bytes == 0) shown_bytes_ = prepared_bytes_; // nothing new
     if (bytes == 0 || !is_allowed(bytes)) return false;
     auto const offset = run_.ledger->try_claim(bytes);
     if (!offset) return false;
@@ -138,6 +138,7 @@ bool Flush::claim_interim() {
     interim_offset_ = *offset;
     interim_bytes_ += bytes;
     last_interim_ns_ = base::monotonic_ns();
+    shown_bytes_ = prepared_bytes_;
     return true;
 }
 

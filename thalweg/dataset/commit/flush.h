@@ -50,6 +50,7 @@ class Flush {
     static bool is_work(Step step);
     bool is_allowed(std::uint64_t interim_bytes) const;
     bool is_time_for_interim();
+    std::uint64_t content_bytes() const { return journal_.total_bytes() - own_bytes_; }
     bool claim_interim();
     void prepare_interim();
     void publish_interim();
@@ -76,6 +77,7 @@ class Flush {
     std::uint64_t rows_appended_ = 0;  // when the flush began
     std::uint64_t own_bytes_ = 0;      // of the journal: records that tell of no row
     std::uint64_t shown_bytes_ = ~std::uint64_t{0}; // of the rest of the journal, that the last ones were made of
+    std::uint64_t prepared_bytes_ = 0; // the same, of those that are under way
     std::uint64_t covers_bytes_ = 0;   // of the journal
     std::uint64_t barrier_end_ = 0;    // in the journal, of the last one
 

@@ -5,6 +5,7 @@
 
 #include "thalweg/base/assert.h"
 #include "thalweg/base/clock.h"
+#include "thalweg/base/units.h"
 #include "thalweg/dataset/complete/unit_list.h"
 #include "thalweg/storage/read_only.h"
 
@@ -13,6 +14,7 @@ namespace {
 
 // If they are made once more for another place, they may become a little larger: numbers that are offsets of pages do
 // not shrink equally well.
+constexpr std::uint64_t kColumnBytes = 1024;
 constexpr std::uint64_t kSlackBytes = 4096, kSlackPart = 32;
 
 // The first bytes of a file that grows.
@@ -47,13 +49,19 @@ std::string open_note(std::string const& path, std::uint64_t shown, std::uint64_
 
 } // namespace
 
+// Until some were made: objects of HDF5 take some hundred bytes each.
+std::uint64_t InterimImage::least_bytes(model::RunHead const& head) {
+    std::uint64_t columns = 8;
+    for (auto const& table : head.columns) columns += table.size();
+    return columns * kColumnBytes;
+}
+
 std::uint64_t InterimImage::prepare(Known const& known) {
     auto const journal = std::make_shared<Beginning>(journal_.main, known.journal_end);
     gathered_ = gather(JournalFiles(journal, journal_.segments), *run_.file, RunState::open);
     auto& facts = gathered_->facts;
-    auto counts = what_counts(*gathered_);
-    if (shown_ == counts) return 0;
-    shown_ = std::move(counts);
+    counts_ = what_counts(*gathered_);
+    if (shown_ == counts_) return 0;
     std::uint64_t rows = 0;
     for (auto const& table : gathered_->report.tables) rows += table.rows;
     facts.open_note = open_note(run_.path(), rows, std::max(rows, earlier_rows_ + known.rows_appended));
@@ -83,7 +91,10 @@ bool InterimImage::write(storage::Storage& file, std::uint64_t offset) {
     return true;
 }
 
-void InterimImage::publish(storage::Storage& file) { file.write(*run_.format->interim_sector(), sector_); }
+void InterimImage::publish(storage::Storage& file) {
+    file.write(*run_.format->interim_sector(), sector_);
+    shown_ = counts_;
+}
 
 std::unique_ptr<format::InterimMetadata> make_interim_metadata(OpenRun const& run, JournalFiles const& journal,
                                                                std::uint64_t earlier_rows) {

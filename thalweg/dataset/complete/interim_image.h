@@ -27,7 +27,6 @@
 #include <string>
 #include <vector>
 
-#include "thalweg/base/units.h"
 #include "thalweg/dataset/complete/complete.h"
 #include "thalweg/dataset/run/open_run.h"
 #include "thalweg/storage/overlay.h"
@@ -38,7 +37,7 @@ class InterimImage final : public format::InterimMetadata {
   public:
     // `earlier_rows`: those that the run had when it was resumed.
     InterimImage(OpenRun const& run, JournalFiles journal, std::uint64_t earlier_rows)
-        : run_(run), journal_(std::move(journal)), earlier_rows_(earlier_rows) {}
+        : run_(run), journal_(std::move(journal)), earlier_rows_(earlier_rows), expected_bytes_(least_bytes(run.head)) {}
 
     std::uint64_t expected_bytes() const override { return expected_bytes_; }
     std::uint64_t prepare(Known const& known) override;
@@ -46,18 +45,20 @@ class InterimImage final : public format::InterimMetadata {
     void publish(storage::Storage& file) override;
 
   private:
+    static std::uint64_t least_bytes(model::RunHead const& head);
     void make(std::uint64_t offset);
 
     OpenRun const& run_;
     JournalFiles journal_;
     std::uint64_t earlier_rows_;
-    std::uint64_t expected_bytes_ = base::kBlockBytes; // until some were made
+    std::uint64_t expected_bytes_;
     std::uint64_t room_bytes_ = 0;
     std::uint64_t offset_ = 0; // for which `made_` was made
     std::optional<Gathered> gathered_;
     std::optional<storage::Overlay> made_;
     std::array<std::byte, kLastWriteBytes> sector_{};
-    std::optional<std::vector<std::uint64_t>> shown_; // rows by table, and units
+    std::vector<std::uint64_t> counts_;               // of those that are under way: rows by table, units
+    std::optional<std::vector<std::uint64_t>> shown_; // of the last ones
 };
 
 // Returns what makes the file of the run readable while it is written; nothing if its container has nothing like it, or

@@ -39,9 +39,10 @@ model::RunMap load_open_run(storage::Storage const& file) {
         base::fail_data(
             {file.path() + " does not open as an HDF5 file", "file signature not found: it is not complete"});
     }
-    if (!ours::is_sealed(file)) {
-        base::fail_data({file.path() + " is not complete",
-                         "its run was not closed, and what it shows other programs is damaged",
+    try {
+        ours::check_interim_seal(file);
+    } catch (base::DataError const& error) {
+        base::fail_data({file.path() + " is not complete, and what it shows other programs is damaged", error.what(),
                          "run `thalweg recover` where its journal is beside it"});
     }
     auto map = reader::load_here(file, true);

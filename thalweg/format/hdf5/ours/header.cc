@@ -25,7 +25,7 @@ struct MetadataSeal {
 static_assert(sizeof(MetadataSeal) == 32);
 
 constexpr std::size_t kEndOfFileOffset = 28, kChecksumOffset = 44, kSuperblockBytes = 48;
-constexpr std::size_t kSealOffset = 1024, kInterimSealOffset = kInterimSector + 256;
+constexpr std::size_t kSealOffset = 1024;
 constexpr std::string_view kMark = "THALWEG RUN ";
 constexpr std::size_t kMaxIdBytes = 128;
 constexpr std::array<unsigned char, 8> kSignature{0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};
@@ -42,17 +42,12 @@ std::uint64_t checksum_of(MetadataSeal const& seal) {
 }
 
 MetadataSeal seal_of(std::uint64_t offset, std::span<std::byte const> metadata) {
-    MetadataSeal seal{offset, metadata.size(), base::xxh3(metadata), 0};
-    seal.seal_checksum = checksum_of(seal);
-    return seal;
+    return {offset, metadata.size(), base::xxh3(metadata), 0};
 }
 
-void check_seal_at(storage::Storage const& file, std::uint64_t place) {
-    MetadataSeal seal;
-    file.read(place, std::as_writable_bytes(std::span(&seal, 1)));
-    auto const broken = file.path() + " is not as it was when it was completed";
-    if (seal.seal_checksum != checksum_of(seal))
-        base::fail_data({broken, fmt::format("the seal at offset {} is damaged", place)});
+// Throws base::DataError if the metadata is not what the seal says.
+void check_metadata(storage::Storage const& file, MetadataSeal const& seal) {
+    auto const broken = file.path() + " is not as it was when its metadata were written";
     auto const size = file.size();
     if (seal.offset > size || seal.size_bytes > size - seal.offset) {
         base::fail_data({broken, fmt::format("its metadata were {} bytes at offset {}, it has {} bytes",
@@ -65,6 +60,28 @@ void check_seal_at(storage::Storage const& file, std::uint64_t place) {
                                              "changed it",
                                              seal.offset, seal.offset + seal.size_bytes)});
     }
+}
+
+// The sector at 512. Its own checksum holds the superblock and the seal together, should a disk tear it.
+struct InterimSector {
+    std::array<std::byte, 256> superblock;
+    MetadataSeal seal;
+    std::array<std::byte, 224> zeros;
+
+    std::uint64_t checksum() const {
+        auto copy = *this;
+        copy.seal.seal_checksum = 0;
+        return base::xxh3(std::as_bytes(std::span(&copy, 1)));
+    }
+};
+static_assert(sizeof(InterimSector) == ClaimingFile::kSuperblockBytes);
+
+std::optional<InterimSector> whole_interim_sector(storage::Storage const& file) {
+    if (!has_interim_superblock(file)) return std::nullopt;
+    InterimSector sector;
+    file.read(kInterimSector, std::as_writable_bytes(std::span(&sector, 1)));
+    if (sector.seal.seal_checksum != sector.checksum()) return std::nullopt;
+    return sector;
 }
 
 } // namespace
@@ -94,17 +111,32 @@ bool is_checkpoint(storage::Storage const& file) {
 }
 
 void write_seal(storage::Storage& file, std::uint64_t offset, std::span<std::byte const> metadata) {
-    auto const seal = seal_of(offset, metadata);
+    auto seal = seal_of(offset, metadata);
+    seal.seal_checksum = checksum_of(seal);
     file.write(kSealOffset, std::as_bytes(std::span(&seal, 1)));
 }
 
-void check_seal(storage::Storage const& file) { check_seal_at(file, kSealOffset); }
+void check_seal(storage::Storage const& file) {
+    MetadataSeal seal;
+    file.read(kSealOffset, std::as_writable_bytes(std::span(&seal, 1)));
+    if (seal.seal_checksum != checksum_of(seal)) {
+        base::fail_data(
+            {file.path() + " is not as it was when it was completed", "the seal at offset 1024 is damaged"});
+    }
+    check_metadata(file, seal);
+}
+
+void check_interim_seal(storage::Storage const& file) {
+    auto const sector = whole_interim_sector(file);
+    if (!sector) base::fail_data({"the sector at offset 512 is damaged"});
+    check_metadata(file, sector->seal);
+}
 
 bool is_sealed(storage::Storage const& file) {
     bool const is_complete = has_superblock(file);
-    if (file.size() < base::kBlockBytes || !(is_complete || end_of_interim(file) > 0)) return false;
+    if (file.size() < base::kBlockBytes || !(is_complete || has_interim_superblock(file))) return false;
     try {
-        check_seal_at(file, is_complete ? kSealOffset : kInterimSealOffset);
+        is_complete ? check_seal(file) : check_interim_seal(file);
         return true;
     } catch (base::DataError const&) {
         return false;
@@ -114,6 +146,8 @@ bool is_sealed(storage::Storage const& file) {
 bool has_superblock(storage::Storage const& file) { return has_signature(file, 0); }
 
 bool has_interim_superblock(storage::Storage const& file) { return has_signature(file, kInterimSector); }
+
+bool has_whole_interim_sector(storage::Storage const& file) { return whole_interim_sector(file).has_value(); }
 
 std::uint64_t end_of_interim(storage::Storage const& file) {
     if (!has_interim_superblock(file)) return 0;
@@ -129,11 +163,11 @@ std::uint64_t end_of_interim(storage::Storage const& file) {
 
 void write_interim_sector(storage::Storage& file, std::span<std::byte const> superblock, std::uint64_t offset,
                           std::span<std::byte const> metadata) {
-    std::array<std::byte, ClaimingFile::kSuperblockBytes> sector{};
-    std::copy(superblock.begin(), superblock.end(), sector.begin());
-    auto const seal = seal_of(offset, metadata);
-    std::memcpy(sector.data() + (kInterimSealOffset - kInterimSector), &seal, sizeof seal);
-    file.write(kInterimSector, sector);
+    InterimSector sector{};
+    std::copy_n(superblock.begin(), sector.superblock.size(), sector.superblock.begin());
+    sector.seal = seal_of(offset, metadata);
+    sector.seal.seal_checksum = sector.checksum();
+    file.write(kInterimSector, std::as_bytes(std::span(&sector, 1)));
 }
 
 std::uint64_t end_of_file(storage::Storage const& file) {

@@ -37,9 +37,13 @@ bool has_superblock(storage::Storage const& file);
 // shows the rows up to a flush, and says that the run is open.
 inline constexpr std::uint64_t kInterimSector = 512;
 bool has_interim_superblock(storage::Storage const& file);
+// False if a part of the sector is older than the rest, as a disk that tears sectors would leave it.
+bool has_whole_interim_sector(storage::Storage const& file);
 // Writes that sector: the superblock, and a seal of the metadata that it names.
 void write_interim_sector(storage::Storage& file, std::span<std::byte const> superblock, std::uint64_t offset,
                           std::span<std::byte const> metadata);
+// Throws base::DataError if these metadata are not what was sealed.
+void check_interim_seal(storage::Storage const& file);
 // Returns the end that this superblock has; 0 if there is none, or if it is torn.
 std::uint64_t end_of_interim(storage::Storage const& file);
 
