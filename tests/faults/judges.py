@@ -97,7 +97,7 @@ class RNTuple(Container):
     keeps_places = True
 
     def opens(self, path: Path) -> bool:
-        return True
+        return path.exists()
 
     def is_complete(self, path: Path) -> bool:
         with uproot.open(path) as file:

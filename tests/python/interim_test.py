@@ -186,7 +186,7 @@ def test_a_torn_sector_shows_nothing_wrong(recording: Recording, tmp_path: Path,
         tw.open(torn)
 
 
-def test_recover_loses_nothing_and_clears_the_sector(recording: Recording, tmp_path: Path, thalweg_command) -> None:
+def test_recover_loses_nothing_and_clears_the_sector(recording: Recording, thalweg_command) -> None:
     """It comes last: what it recovers is what the other tests look at."""
     held = h5py.File(recording.path)  # as a program does that was started before
     before = held["events/row"][:]
@@ -237,14 +237,11 @@ def test_a_table_of_5000_columns_stays_within_its_share(tmp_path: Path) -> None:
         table = out.producer("t")
         table.append(**rows)
         wait_for(lambda: opens(path))
-        wait_for(lambda: "0 of the 200 rows" in note_of(path))
+        assert "0 of the 200 rows" in note_of(path)
         with h5py.File(path) as file:
             for i in range(0, 5000, 97):
                 np.testing.assert_array_equal(file[f"t/c{i}"][:], rows[f"c{i}"])
-        used = path.stat().st_blocks  # some time goes by while it opens
-        assert used > 0
-        claimed = out.status().claimed_bytes
-    assert claimed < 0.01 * claimed + 5000 * 200 * 4 * 1.1 + 17 * 2**20
+        assert out.status().claimed_bytes < 17 * 2**20
 
 
 def test_a_damaged_journal_ends_no_run(tmp_path: Path) -> None:
@@ -262,15 +259,15 @@ for number in range(300):
         print("half", flush=True)
 print(out.close().rows, flush=True)
 """
-    running = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
-    assert running.stdout is not None
-    assert running.stdout.readline() == "half\n"
-    journal = path.with_name("run.h5.journal")
-    stored = journal.read_bytes()
-    with journal.open("r+b") as file:
-        file.seek(len(stored) // 2)
-        file.write(b"\xa5" * 64)
-    assert running.stdout.readline() == "30000\n"
-    assert running.wait(60) == 0
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as running:
+        assert running.stdout is not None
+        assert running.stdout.readline() == "half\n"
+        journal = path.with_name("run.h5.journal")
+        stored = journal.read_bytes()
+        with journal.open("r+b") as file:
+            file.seek(len(stored) // 2)
+            file.write(b"\xa5" * 64)
+        assert running.stdout.readline() == "30000\n"
+        assert running.wait(60) == 0
     with h5py.File(path) as file:
         np.testing.assert_array_equal(file["t/x"][:], np.arange(30000))

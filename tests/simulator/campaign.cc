@@ -156,22 +156,11 @@ CampaignResult sum_of(Board const& board) {
 
 namespace {
 
-constexpr std::array kCounts = {&Totals::histories,
-                                &Totals::states,
-                                &Totals::history_ns,
-                                &Totals::state_ns,
-                                &Totals::faults,
-                                &Totals::closed,
-                                &Totals::resumed,
-                                &Totals::further_files,
-                                &Totals::ordered,
-                                &Totals::copies,
-                                &Totals::shown,
-                                &Totals::machine_deaths,
-                                &Totals::machine_stops,
-                                &Totals::recovered_stopped,
-                                &Totals::rows,
-                                &Totals::promised_rows};
+constexpr std::array kCounts = {
+    &Totals::histories,    &Totals::states,         &Totals::history_ns,    &Totals::state_ns,          &Totals::faults,
+    &Totals::closed,       &Totals::resumed,        &Totals::further_files, &Totals::ordered,           &Totals::copies,
+    &Totals::shown,        &Totals::machine_deaths, &Totals::machine_stops, &Totals::recovered_stopped, &Totals::rows,
+    &Totals::promised_rows};
 static_assert(sizeof(Totals) == kCounts.size() * sizeof(std::uint64_t), "every count is summed up");
 
 } // namespace

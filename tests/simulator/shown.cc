@@ -44,7 +44,8 @@ std::optional<Found> shown_to_others(World& world, std::string const& path, Blam
     }
     world.disk.names.erase(copy);
     world.disk.files.erase(inode);
-    if (!found || std::ranges::all_of(found->tables, [](auto const& rows) { return rows.empty(); })) return std::nullopt;
+    if (!found || std::ranges::all_of(found->tables, [](auto const& rows) { return rows.empty(); }))
+        return std::nullopt;
     return found;
 }
 
@@ -53,8 +54,9 @@ void check_nothing_goes(Found const& shown, Found const& recovered, Blame const&
         for (auto const& [who, rows] : shown.tables[table]) {
             auto const there = recovered.tables[table].find(who);
             if (there != recovered.tables[table].end() && std::ranges::includes(there->second, rows)) continue;
-            blame(fmt::format("table {}, producer {}: other programs saw {} rows, and some of them are not there any more",
-                              table, who, rows.size()));
+            blame(fmt::format(
+                "table {}, producer {}: other programs saw {} rows, and some of them are not there any more", table,
+                who, rows.size()));
         }
     }
     if (!std::ranges::includes(recovered.units, shown.units))

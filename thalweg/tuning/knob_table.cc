@@ -59,11 +59,12 @@ constexpr std::array kKnobs{
          &at<&Tuning::commit, &CommitOptions::flush_interval_ns>, kMillisecond, kHour,
          "Time between two syncs of payload and journal. A power cut costs at most the rows of this time and of the "
          "sync."},
-    Knob{"interim_footer_share", KnobKind::share, Reach::committer,
-         &at<&Tuning::commit, &CommitOptions::interim_footer_share>, 0, 100,
-         "RNTuple only: largest size of all interim footers, which make the open file readable, as a share of the rest "
-         "of "
-         "the file. With 0, there are none."},
+    Knob{
+        "interim_footer_share", KnobKind::share, Reach::committer,
+        &at<&Tuning::commit, &CommitOptions::interim_footer_share>, 0, 100,
+        "Largest size of all interim metadata, which make the open file readable for other programs, as a share of the "
+        "rest of the file; and of HDF5 files the share of one CPU that may be spent on them. If the last ones are old, "
+        "a run counts as one of 1.6 GiB at least. With 0, there are none."},
     Knob{"allocate_ahead_bytes", KnobKind::size, Reach::committer,
          &at<&Tuning::commit, &CommitOptions::allocate_ahead_bytes>, kMiB, 1024 * kGiB,
          "Number of bytes that the file is allocated ahead of what producers have claimed."},

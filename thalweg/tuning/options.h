@@ -31,7 +31,7 @@ struct WriteOptions {
 
 struct CommitOptions {
     std::uint64_t flush_interval_ns = 1'000'000'000; // payload synced, then a BARRIER in the journal
-    double interim_footer_share = 0.01;              // of the payload: what interim footers may take of the file
+    double interim_footer_share = 0.01;              // what interim metadata may take of the file, and of a CPU
     std::uint64_t allocate_ahead_bytes = 256 << 20;  // claims beyond what is allocated wait
     std::uint64_t rows_budget_bytes = 32 << 20;      // of rows that are in no page, journaled each interval
     bool journal_units = false;                      // also of committed work units

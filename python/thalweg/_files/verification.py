@@ -38,8 +38,8 @@ class Verification(Report):
 
     writers: str = "none"
     """If the run is not closed: "alive" if a process writes it, "ended" if all that wrote it have ended, so that
-    `recover` must complete it, "gone" if the journal is not beside the file, which rows are missing in then, or else why
-    this machine cannot tell."""
+    `recover` must complete it, "gone" if the journal is not beside the file, which lacks rows then, or else why this
+    machine cannot tell."""
 
     @property
     def is_unfinished(self) -> bool:

@@ -37,9 +37,9 @@ Committer::Committer(OpenRun& run, JournalWriter journal, CommitOptions const& o
                      std::shared_ptr<FileWatch const> watch)
     : run_(run), journal_(std::move(journal)), options_(options), producers_(run),
       space_(run, journal_, options.allocate_ahead_bytes, std::move(reserve_bytes)), clusters_(run.head),
-      durability_(base::monotonic_ns()), flush_(run, journal_, std::move(interim), options.interim_footer_share), watch_(std::move(watch)),
-      begin_ns_(base::monotonic_ns()), flush_begin_ns_(begin_ns_), last_step_ns_(flush_begin_ns_),
-      this_step_ns_(flush_begin_ns_), units_after_ns_(flush_begin_ns_) {
+      durability_(base::monotonic_ns()), flush_(run, journal_, std::move(interim), options.interim_footer_share),
+      watch_(std::move(watch)), begin_ns_(base::monotonic_ns()), flush_begin_ns_(begin_ns_),
+      last_step_ns_(flush_begin_ns_), this_step_ns_(flush_begin_ns_), units_after_ns_(flush_begin_ns_) {
     if (run.node) {
         node_watch_.emplace(*run.node);
         heartbeat_.emplace(run.node->parts.beats(run.node->which.node));

@@ -19,7 +19,6 @@ constexpr double kLeastPayloadBytes = 1600.0 * base::kMiB, kLeastBytesPerSecond 
 
 } // namespace
 
-
 Flush::Flush(OpenRun& run, JournalWriter& journal, std::unique_ptr<format::InterimMetadata> interim,
              double interim_share)
     : run_(run), journal_(journal), interim_share_(interim_share), interim_(std::move(interim)),
@@ -172,7 +171,8 @@ void Flush::publish_interim() {
 
 // So they take no more of one CPU than of the file.
 void Flush::end_interim() {
-    not_before_ns_ = base::monotonic_ns() + static_cast<std::uint64_t>(static_cast<double>(interim_cpu_ns_) / interim_share_);
+    not_before_ns_ =
+        base::monotonic_ns() + static_cast<std::uint64_t>(static_cast<double>(interim_cpu_ns_) / interim_share_);
     interim_cpu_ns_ = 0;
 }
 

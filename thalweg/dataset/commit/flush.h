@@ -1,6 +1,6 @@
 // One flush: the payload is synced, a BARRIER is appended, the journal is synced; interim metadata may follow, which
-// show what this flush has made durable. The syncs, and what makes these metadata, run in a thread of their own: neither
-// producers nor the committer wait for the disk.
+// show what this flush has made durable. The syncs, and what makes these metadata, run in a thread of their own:
+// neither producers nor the committer wait for the disk.
 #pragma once
 
 #include <atomic>
@@ -70,16 +70,16 @@ class Flush {
     std::uint64_t old_before_ns_ = 0;
     std::uint64_t last_interim_ns_; // when its room was claimed
     std::uint64_t not_before_ns_ = 0;
-    std::uint64_t interim_cpu_ns_ = 0;    // of the thread, since the last flush
+    std::uint64_t interim_cpu_ns_ = 0;     // of the thread, since the last flush
     std::uint64_t interim_room_bytes_ = 0; // that the prepared ones need
     std::uint64_t interim_offset_ = 0;
-    std::uint64_t interim_bytes_ = 0;  // of all so far
-    std::uint64_t rows_appended_ = 0;  // when the flush began
-    std::uint64_t own_bytes_ = 0;      // of the journal: records that tell of no row
+    std::uint64_t interim_bytes_ = 0;               // of all so far
+    std::uint64_t rows_appended_ = 0;               // when the flush began
+    std::uint64_t own_bytes_ = 0;                   // of the journal: records that tell of no row
     std::uint64_t shown_bytes_ = ~std::uint64_t{0}; // of the rest of the journal, that the last ones were made of
-    std::uint64_t prepared_bytes_ = 0; // the same, of those that are under way
-    std::uint64_t covers_bytes_ = 0;   // of the journal
-    std::uint64_t barrier_end_ = 0;    // in the journal, of the last one
+    std::uint64_t prepared_bytes_ = 0;              // the same, of those that are under way
+    std::uint64_t covers_bytes_ = 0;                // of the journal
+    std::uint64_t barrier_end_ = 0;                 // in the journal, of the last one
 
     base::Mutex mutex_;
     base::Condition wake_;

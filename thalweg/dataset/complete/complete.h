@@ -10,8 +10,8 @@
 //        |        complete_run: the format makes the last write (HDF5: the superblock; RNTuple: the anchors, a sync,
 //        and v        the first sector) and syncs.
 //     complete    Every reader opens it. The journal may not know it.
-//        |        complete_run: what made the open file readable is cleared, if it had any of that (HDF5); a CLOSED record is appended to the journal of the first node.
-//        v
+//        |        complete_run: what made the open file readable is cleared, if there was any (HDF5); a CLOSED record
+//        v        is appended to the journal of the first node.
 //     closed      The caller removes the journals, which is durable when the folder is synced (recover.h).
 //
 // Invariants:

@@ -1,6 +1,6 @@
-// Interim metadata of a container whose metadata are made anew each time (HDF5): what `complete` would write now is made
-// in memory, over the untouched file, as for an image of the run (image.h), and is put into room that the file has for
-// it. The rows are those of the last flush.
+// Interim metadata of a container whose metadata are made anew each time (HDF5): what `complete` would write now is
+// made in memory, over the untouched file, as for an image of the run (image.h), and is put into room that the file has
+// for it. The rows are those of the last flush.
 //
 // States, and what moves them:
 //
@@ -37,7 +37,8 @@ class InterimImage final : public format::InterimMetadata {
   public:
     // `earlier_rows`: those that the run had when it was resumed.
     InterimImage(OpenRun const& run, JournalFiles journal, std::uint64_t earlier_rows)
-        : run_(run), journal_(std::move(journal)), earlier_rows_(earlier_rows), expected_bytes_(least_bytes(run.head)) {}
+        : run_(run), journal_(std::move(journal)), earlier_rows_(earlier_rows), expected_bytes_(least_bytes(run.head)) {
+    }
 
     std::uint64_t expected_bytes() const override { return expected_bytes_; }
     std::uint64_t prepare(Known const& known) override;

@@ -78,7 +78,8 @@ TEST(Hdf5Interim, TheCompleteFileIsTheSameWithAndWithoutIt) {
     auto const with = copy_of(*run.file), without = copy_of(*run.file);
     show(*with, run);
     run.facts.end_offset = room_end;
-    for (auto* const file : {with.get(), without.get()}) hdf5_format().complete(*file, *run.journal, run.head, run.facts);
+    for (auto* const file : {with.get(), without.get()})
+        hdf5_format().complete(*file, *run.journal, run.head, run.facts);
     auto there = contents(*with), right = contents(*without);
     ASSERT_EQ(there.size(), right.size());
     EXPECT_FALSE(std::equal(there.begin() + 512, there.begin() + 1024, right.begin() + 512)); // dataset clears it

@@ -47,7 +47,7 @@ MetadataSeal seal_of(std::uint64_t offset, std::span<std::byte const> metadata) 
 
 // Throws base::DataError if the metadata is not what the seal says.
 void check_metadata(storage::Storage const& file, MetadataSeal const& seal) {
-    auto const broken = file.path() + " is not as it was when its metadata were written";
+    auto const broken = file.path() + " is not as it was when it was completed";
     auto const size = file.size();
     if (seal.offset > size || seal.size_bytes > size - seal.offset) {
         base::fail_data({broken, fmt::format("its metadata were {} bytes at offset {}, it has {} bytes",

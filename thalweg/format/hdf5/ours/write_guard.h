@@ -2,8 +2,8 @@
 //
 // A program that opens it for writing would cut it to the end that the interim metadata name, and with that all pages
 // behind them. Locks end with the process that holds them, and the mark of a writer in the superblock refuses readers,
-// too. So the extension of the superblock has a message of a type that no libhdf5 knows, with the flag that HDF5 has for
-// that: a program that does not know the message may read the file, and must not open it for writing (HDF5
+// too. So the extension of the superblock has a message of a type that no libhdf5 knows, with the flag that HDF5 has
+// for that: a program that does not know the message may read the file, and must not open it for writing (HDF5
 // specification, IV.A.1.b, bit 3 of the flags).
 #pragma once
 
