@@ -94,10 +94,10 @@ struct Container {
         return head;
     }
 
-    // Whether other programs open it, complete or not.
+    // Whether other programs open it, complete or not. Short writes tear sectors here, which the checksum of one shows.
     bool opens(storage::Storage const& file) const {
         return opens_early || format::hdf5::ours::has_superblock(file) ||
-               format::hdf5::ours::has_interim_superblock(file);
+               format::hdf5::ours::has_whole_interim_sector(file);
     }
 
     bool is_complete(storage::Storage const& file) const {
