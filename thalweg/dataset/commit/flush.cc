@@ -156,7 +156,7 @@ template <class Work> void Flush::try_interim(Work const& work) {
 
 void Flush::prepare_interim() {
     interim_room_bytes_ = 0;
-    try_interim([&] { interim_room_bytes_ = interim_->prepare({barrier_end_, rows_appended_}); });
+    try_interim([&] { interim_room_bytes_ = interim_->prepare({covers_bytes_, rows_appended_}); });
 }
 
 void Flush::publish_interim() {
