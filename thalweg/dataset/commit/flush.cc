@@ -14,7 +14,7 @@ namespace thalweg::dataset {
 namespace {
 
 // What a run counts as at least if its interim metadata are old, so that they may take 16 MiB and 4 KiB a second by
-// default (docs/decisions/0107).
+// default (docs/decisions/0110).
 constexpr double kLeastPayloadBytes = 1600.0 * base::kMiB, kLeastBytesPerSecond = 400.0 * base::kKiB;
 
 } // namespace
