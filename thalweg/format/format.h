@@ -55,7 +55,7 @@ class InterimMetadata {
     // Returns true if it learns of clusters by `add`, and of nothing else; false if it reads the journal.
     virtual bool takes_clusters() const { return false; }
     // Takes note of a cluster, to be shown by the next metadata behind all earlier ones of its table.
-    virtual void add(std::size_t, ClusterPages) {}
+    virtual void add(std::size_t, ClusterPages const&) {}
 
     // Returns what the next metadata will take, or what is expected of them; 0 if there is nothing new.
     virtual std::uint64_t expected_bytes() const = 0;

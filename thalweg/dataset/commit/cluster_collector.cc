@@ -26,7 +26,7 @@ void ClusterCollector::take(std::size_t table, std::span<PageRecord const> recor
 }
 
 void ClusterCollector::hand_over(format::InterimMetadata& interim) {
-    for (auto& [table, cluster] : ended_) interim.add(table, std::move(cluster));
+    for (auto const& [table, cluster] : ended_) interim.add(table, cluster);
     ended_.clear();
 }
 

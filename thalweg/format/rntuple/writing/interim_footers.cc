@@ -20,7 +20,7 @@ RNTupleInterimFooters::RNTupleInterimFooters(model::RunHead const& head)
     }
 }
 
-void RNTupleInterimFooters::add(std::size_t table, ClusterPages cluster) {
+void RNTupleInterimFooters::add(std::size_t table, ClusterPages const& cluster) {
     std::vector<std::span<model::Page const>> pages(cluster.columns.begin(), cluster.columns.end());
     auto& changed = tables_[table];
     changed.pending.push_back(changed.describer.describe(cluster.rows, pages));

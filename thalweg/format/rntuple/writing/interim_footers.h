@@ -32,7 +32,7 @@ class RNTupleInterimFooters final : public InterimMetadata {
     explicit RNTupleInterimFooters(model::RunHead const& head);
 
     bool takes_clusters() const override { return true; }
-    void add(std::size_t table, ClusterPages cluster) override;
+    void add(std::size_t table, ClusterPages const& cluster) override;
     std::uint64_t expected_bytes() const override;
     std::uint64_t prepare(Known const&) override { return expected_bytes(); }
     bool write(storage::Storage& file, std::uint64_t offset) override;
