@@ -54,7 +54,7 @@ RunWriters writers_at(std::vector<RunPlace> const& places, std::string const& ru
     auto const journals = open_journals(places, storage::OpenMode::read_only);
     RunWriters all{WriterState::ended, ""};
     for (std::size_t i = 0; i < places.size(); ++i) {
-        auto const writers = writers_at(places[i], journals[i], run_id);
+        auto writers = writers_at(places[i], journals[i], run_id);
         if (writers.state == WriterState::alive) return writers;
         if (writers.state == WriterState::unknown) all = writers;
     }
