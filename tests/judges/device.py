@@ -23,7 +23,7 @@ MAKE = {
     "xfs": ["mkfs.xfs", "-q", "-f", "-K"],
     "btrfs": ["mkfs.btrfs", "-q", "-f", "-K", "-m", "single"],
 }
-SIZE = {"ext4": 128 << 20, "xfs": 320 << 20, "btrfs": 160 << 20}
+SIZE = {"ext4": 256 << 20, "xfs": 320 << 20, "btrfs": 160 << 20}
 PROGRAMS = ("qemu-storage-daemon", "mkfs.ext4", "mkfs.xfs", "mkfs.btrfs")
 FILE_SYSTEMS = tuple(MAKE)
 
