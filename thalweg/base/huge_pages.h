@@ -22,11 +22,10 @@ enum class HugePages : std::uint8_t {
     none, // the system gives none
 };
 
-// Moves what lies there into huge pages. Shared memory that needs it
-// gets none otherwise, unless an administrator has allowed them in shmem_enabled; this takes no privilege, and
-// Linux 6.1. The memory is whole huge pages, mapped at a multiple of their size, and allocated; other threads and
-// processes may use it meanwhile. It costs about what the faults of so many ordinary pages cost that it spares
-// (studies/record).
+// Moves what lies there into huge pages, which needs Linux 6.1 and no privilege. Shared memory gets none otherwise,
+// unless an administrator has allowed them (shmem_enabled). The memory is whole huge pages, mapped at a multiple of
+// their size, and allocated; other threads and processes may use it meanwhile. The move costs about as much CPU as the
+// faults of ordinary pages that it spares (studies/record).
 HugePages move_into_huge_pages(std::span<std::byte> memory);
 
 // Returns whether most of what was touched of this memory lies in huge pages, as /proc/self/smaps says. Memory of which

@@ -83,7 +83,7 @@ class SharedMemory {
     // Gives the memory of whole blocks back to the system: their bytes are lost, and they want `allocate` again.
     void give_back(std::size_t offset, std::size_t size_bytes) const;
 
-    // Moves what lies there into huge pages. There are none for private memory, and in a folder.
+    // Moves what lies there into huge pages. The system gives none to private memory, nor to memory in a folder.
     HugePages move_into_huge_pages(std::size_t offset, std::size_t size_bytes) const;
 
     // Leave the name in place when this object goes: another process will unlink it.

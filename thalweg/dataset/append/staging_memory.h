@@ -45,7 +45,8 @@ class StagingMemory {
     // At most so many can ever be had at once, half of what there is left for others.
     std::uint64_t most_blocks(std::size_t column) const;
 
-    // Whether its blocks lie in huge pages, as far as whole ones are allocated. Any thread may ask.
+    // Returns whether most blocks of the column that grew last lie in huge pages, as far as whole ones are allocated.
+    // Any thread may ask.
     bool is_in_huge_pages() const { return in_huge_pages_.load(std::memory_order_relaxed); }
 
     // The page that is being filled begins with the byte at `end`; its first block, once it has any bytes.

@@ -11,21 +11,6 @@
 namespace thalweg::format::hdf5::files {
 namespace {
 
-using model::Scalar;
-
-model::Schema schema() {
-    return {{{"ch0",
-              {scalar_field("t", Scalar::uint64), scalar_field("wave", Scalar::uint16, {100}),
-               list_field("hits", record_field("", {scalar_field("energy", Scalar::float32)})), string_field("name")},
-              ""}}};
-}
-
-TestRun make_run(unsigned seed) {
-    TestRun run(schema(), {2048, 256, 4 << 20, 2048, "bitshuffle+lz4", "shuffle+deflate-1"}, seed);
-    for (auto const rows : {300, 77, 5}) run.add_part(0, static_cast<std::uint64_t>(rows));
-    return run;
-}
-
 bool is_right(storage::Storage const& file, TestRun const& run) {
     auto const map = hdf5_format().load(file);
     for (std::size_t c = 0; c < run.head.columns[0].size(); ++c) {
@@ -81,12 +66,12 @@ void expect_cuts_are_harmless(TestRun& run, storage::Storage const& before) {
 }
 
 TEST(Hdf5Crash, APowerCutLeavesAFileThatDoesNotOpenOrIsRight) {
-    auto run = make_run(1);
+    auto run = pulses_and_hits(1);
     expect_cuts_are_harmless(run, *run.file);
 }
 
 TEST(Hdf5Crash, APowerCutWhileCompletedAgainToo) {
-    auto run = make_run(2);
+    auto run = pulses_and_hits(2);
     run.complete();
     auto const complete = storage::make_memory_storage("complete.h5");
     storage::copy_storage(*run.file, *complete);
@@ -115,7 +100,7 @@ int load_in_child(Bytes const& bytes, TestRun const& run) {
 }
 
 TEST(Hdf5Crash, DamagedMetadataIsAnErrorAndNeverACrash) {
-    auto run = make_run(3);
+    auto run = pulses_and_hits(3);
     run.complete();
     auto const bytes = contents(*run.file);
     std::mt19937 random(5);

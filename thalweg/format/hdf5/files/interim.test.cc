@@ -12,21 +12,6 @@
 namespace thalweg::format::hdf5::files {
 namespace {
 
-using model::Scalar;
-
-model::Schema schema() {
-    return {{{"ch0",
-              {scalar_field("t", Scalar::uint64), scalar_field("wave", Scalar::uint16, {100}),
-               list_field("hits", record_field("", {scalar_field("energy", Scalar::float32)})), string_field("name")},
-              ""}}};
-}
-
-TestRun make_run(unsigned seed) {
-    TestRun run(schema(), {2048, 256, 4 << 20, 2048, "bitshuffle+lz4", "shuffle+deflate-1"}, seed);
-    for (auto const rows : {300, 77, 5}) run.add_part(0, static_cast<std::uint64_t>(rows));
-    return run;
-}
-
 // As it is while the run is open.
 model::RunFacts open_facts(TestRun const& run) {
     auto facts = run.facts;
@@ -50,7 +35,7 @@ std::unique_ptr<storage::Storage> copy_of(storage::Storage const& file) {
 }
 
 TEST(Hdf5Interim, ShowsAllRowsAndIsNotComplete) {
-    auto run = make_run(1);
+    auto run = pulses_and_hits(1);
     show(*run.file, run);
     EXPECT_FALSE(ours::has_superblock(*run.file));
     auto const map = hdf5_format().load(*run.file);
@@ -61,7 +46,7 @@ TEST(Hdf5Interim, ShowsAllRowsAndIsNotComplete) {
 
 // Every page is compared with where libhdf5 itself finds it.
 TEST(Hdf5Interim, TheIndexesOfHdf5NameTheSamePages) {
-    auto run = make_run(2);
+    auto run = pulses_and_hits(2);
     show(*run.file, run);
     auto const map = reader::load_here(*run.file, false);
     expect_right(map, *run.file, run);
@@ -69,7 +54,7 @@ TEST(Hdf5Interim, TheIndexesOfHdf5NameTheSamePages) {
 }
 
 TEST(Hdf5Interim, TheCompleteFileIsTheSameWithAndWithoutIt) {
-    auto run = make_run(3);
+    auto run = pulses_and_hits(3);
     auto const room_end = [&] {
         auto const file = copy_of(*run.file);
         show(*file, run);
@@ -90,7 +75,7 @@ TEST(Hdf5Interim, TheCompleteFileIsTheSameWithAndWithoutIt) {
 }
 
 TEST(Hdf5Interim, WhatIsDamagedIsRefused) {
-    auto run = make_run(4);
+    auto run = pulses_and_hits(4);
     show(*run.file, run);
     auto const end = run.file->size();
     std::vector<std::uint64_t> places;
@@ -109,7 +94,7 @@ TEST(Hdf5Interim, WhatIsDamagedIsRefused) {
 
 // Its pages lie behind the first interim metadata. What opens is these, or the next ones.
 TEST(Hdf5Interim, APowerCutLeavesTheLastOneOrTheNext) {
-    auto run = make_run(5);
+    auto run = pulses_and_hits(5);
     show(*run.file, run);
     auto const first = hdf5_format().load(*run.file).tables[0].rows;
     run.facts.end_offset = base::round_up(run.file->size(), base::kBlockBytes);

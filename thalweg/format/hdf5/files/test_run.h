@@ -210,4 +210,17 @@ class TestRun {
     std::vector<std::vector<std::vector<Bytes>>> raw_; // by table, part, column
 };
 
+// Three producers of a table with numbers, arrays, lists and strings, in small pages of two codecs.
+inline TestRun pulses_and_hits(unsigned seed) {
+    using model::Scalar;
+    TestRun run(
+        {{{"ch0",
+           {scalar_field("t", Scalar::uint64), scalar_field("wave", Scalar::uint16, {100}),
+            list_field("hits", record_field("", {scalar_field("energy", Scalar::float32)})), string_field("name")},
+           ""}}},
+        {2048, 256, 4 << 20, 2048, "bitshuffle+lz4", "shuffle+deflate-1"}, seed);
+    for (auto const rows : {300, 77, 5}) run.add_part(0, static_cast<std::uint64_t>(rows));
+    return run;
+}
+
 } // namespace thalweg::format::hdf5::files
