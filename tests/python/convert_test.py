@@ -119,6 +119,12 @@ def test_what_cannot_be_is_refused(source: Path, tmp_path: Path) -> None:
     assert_equal(source, there)
 
 
+def test_a_link_that_leads_nowhere_is_no_place_for_a_file(source: Path, tmp_path: Path) -> None:
+    (tmp_path / "link.h5").symlink_to(tmp_path / "nowhere.h5")
+    with pytest.raises(tw.SystemError, match=r"link\.h5 .*it exists already"):
+        tw.convert(source, tmp_path / "link.h5")
+
+
 def test_a_damaged_source_leaves_no_target(source: Path, tmp_path: Path) -> None:
     damaged = tmp_path / "damaged.h5"
     content = bytearray(source.read_bytes())

@@ -204,3 +204,17 @@ def test_wrong_places(
     ]:
         done = thalweg_command("mount", folder, place)
         assert (done.returncode, said in done.stderr) == (2, True), done.stderr
+
+
+def test_a_folder_that_was_removed_is_an_error_and_ends_nothing(tmp_path: Path) -> None:
+    folder, place = tmp_path / "runs", tmp_path / "shown"
+    (folder / "later").mkdir(parents=True)
+    with mounted(folder, place):
+        held = os.open(place / "later", os.O_PATH | os.O_DIRECTORY)
+        try:
+            (folder / "later").rmdir()
+            with pytest.raises(FileNotFoundError):
+                os.listdir(f"/proc/self/fd/{held}")
+        finally:
+            os.close(held)
+        assert list(place.iterdir()) == []

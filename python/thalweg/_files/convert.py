@@ -11,7 +11,7 @@ from dataclasses import replace
 from thalweg import _core
 from thalweg._base.errors import Error, UsageError
 from thalweg._base.given import MOST_THREADS, integer_of, path_of
-from thalweg._base.paths import Path, is_folder, is_there
+from thalweg._base.paths import Path, is_file, is_folder, is_there
 from thalweg._files.open import open  # noqa: A004
 from thalweg._files.root_names import names_for_root, original_names, renamed
 from thalweg._reading.run import Run
@@ -74,7 +74,7 @@ def convert(
     if not schema:
         why = problems[-1] if problems else "it has no table"
         raise UsageError(f"{run.path} has nothing that can be copied ({why})")
-    if is_there(target) and os.path.samefile(source, target):
+    if is_file(target) and os.path.samefile(source, target):
         raise UsageError(f"{target} cannot be converted into itself: give the new file another name")
     usable = threads or len(os.sched_getaffinity(0))
     copiers = max(1, min(usable, len(schema)))  # at most one for each table, since one producer keeps the row order

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from thalweg import _core
 from thalweg._base.errors import SystemError, UsageError  # noqa: A004
-from thalweg._base.paths import is_there
+from thalweg._base.paths import is_file
 from thalweg._reading.protocol import ReadsRows
 from thalweg._values.row_groups import NewRows
 
@@ -97,7 +97,7 @@ class _Following:
         if "next_file" not in metadata:
             return None
         path = os.path.join(os.path.dirname(self._path), metadata["next_file"])
-        if not is_there(path):
+        if not is_file(path):
             raise UsageError(
                 f"{self._path} was followed to its end, but the run continues in {path}, which does not exist: put it "
                 "beside the first file, or give next_files=False"

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import secrets
-import stat
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from thalweg import _core
 from thalweg._base.errors import Error, UsageError
+from thalweg._base.paths import is_file, is_folder
 from thalweg._schema.schema import Schema
 
 _SUFFIXES = (".h5", ".hdf5", ".lh5", ".root")
@@ -20,7 +20,7 @@ _SUFFIXES = (".h5", ".hdf5", ".lh5", ".root")
 @dataclass(frozen=True)
 class ShownRun:
     name: str  # with the folders below the one that is shown
-    state: str  # open, unfinished (no process writes it any more), complete or unreadable (no HDF5 or ROOT file)
+    state: str  # open, unfinished (no process writes it any more), complete or unreadable (`problem` says why)
     rows: dict[str, int]  # by table; empty where they are not known
     size_bytes: int
     image: str  # empty: there is none
@@ -52,9 +52,12 @@ class ShownFolder:
         self._listing = threading.Lock()
 
     def runs(self) -> list[ShownRun]:
-        """Returns all runs, ordered by name. Takes a while if the folder has many."""
+        """Returns all runs, and the folders that cannot be listed, ordered by name. Takes a while if they are many."""
         with self._listing:
-            runs = [self._shown(name) for name in sorted(self._files())]
+            unlisted: list[OSError] = []
+            runs = [self._shown(name) for name in self._files(unlisted.append)]
+            runs += [self._not_listed(error) for error in unlisted]
+            runs.sort(key=lambda run: run.name)
             current = {run.image for run in runs}
             self._rows = {number: rows for number, rows in self._rows.items() if self._image_of(number) in current}
             return runs
@@ -86,11 +89,13 @@ class ShownFolder:
         return newest, os.stat(self._place(name)).st_mtime_ns
 
     def has_folder(self, name: str) -> bool:
+        """Raises SystemError if the machine does not say so."""
         path = self._place(name)
-        return _is_plain(name) and os.path.isdir(path) and not os.path.islink(path)
+        return _is_plain(name) and is_folder(path) and not os.path.islink(path)
 
     def entries(self, name: str) -> list[tuple[str, bool]]:
-        """Returns the names of what a folder in this one has, ordered, and whether each is a folder."""
+        """Returns the names of what a folder in this one has, ordered, and whether each is a folder. Raises OSError if
+        it cannot be listed."""
         found = []
         with os.scandir(self._place(name)) as entries:
             for entry in entries:
@@ -111,20 +116,25 @@ class ShownFolder:
         return str(self.path / name)
 
     def _checked(self, name: str) -> str:
-        """Returns the path of a run. Raises NotThereError if the folder has none of this name."""
+        """Returns the path of a run. Raises NotThereError if the folder has none of this name, and SystemError if the
+        machine does not say so."""
         if _is_plain(name) and name.endswith(_SUFFIXES):
             path = Path(os.path.realpath(self._place(name)))
-            if path.is_relative_to(self.path) and _is_file(path):
+            if path.is_relative_to(self.path) and is_file(path):
                 return self._place(name)
         raise NotThereError(f"there is no run {name!r}: / lists all runs")
 
-    def _files(self) -> Iterator[str]:
+    def _files(self, not_listed: Callable[[OSError], None]) -> Iterator[str]:
         """Yields the names of all files that may be runs. Folders behind links are not entered."""
-        for folder, _, names in os.walk(self.path):
+        for folder, _, names in os.walk(self.path, onerror=not_listed):
             for name in names:
                 path = os.path.relpath(os.path.join(folder, name), self.path)
                 if name.endswith(_SUFFIXES) and path.isprintable():  # what is not UTF-8 is not printable
                     yield path
+
+    def _not_listed(self, error: OSError) -> ShownRun:
+        name = os.path.relpath(error.filename, self.path)
+        return ShownRun(name, "unreadable", {}, 0, "", f"the folder cannot be listed ({error.strerror})")
 
     def _shown(self, name: str) -> ShownRun:
         try:
@@ -146,13 +156,6 @@ class ShownFolder:
 
 def _is_plain(name: str) -> bool:
     return name == os.path.normpath(name) and name.isprintable() and not name.startswith(("/", ".."))
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return stat.S_ISREG(path.stat().st_mode)
-    except (OSError, ValueError):
-        return False
 
 
 def _rows_in(path: str) -> _Rows:

@@ -18,7 +18,7 @@ import pyfuse3
 import trio
 
 from thalweg import _core
-from thalweg._base.errors import Error, SystemError, UsageError  # noqa: A004
+from thalweg._base.errors import Error, UsageError
 from thalweg._serving.folder import NotThereError, ShownFolder
 
 _FOR_EVER_S = 1e6
@@ -61,7 +61,8 @@ class MountedFolder(pyfuse3.Operations):
 
     async def lookup(self, parent_inode: int, name: bytes, ctx: Any) -> pyfuse3.EntryAttributes:  # noqa: ARG002
         path = os.path.join(self._nodes[parent_inode].path, os.fsdecode(name))
-        node = self._of_folder(path) if self._folder.has_folder(path) else await self._newest(path)
+        is_folder = await self._done(lambda: self._folder.has_folder(path), self._readers)
+        node = self._of_folder(path) if is_folder else await self._newest(path)
         node.lookups += 1
         return node.attributes()
 
@@ -156,7 +157,7 @@ class MountedFolder(pyfuse3.Operations):
             code = not_there
         except UsageError:  # nothing is recorded yet
             code = errno.EAGAIN
-        except SystemError as error:
+        except OSError as error:  # ours, too
             code = error.errno or errno.EIO
         except Error:
             code = errno.EIO

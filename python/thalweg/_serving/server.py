@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import socket
 import traceback
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -83,7 +82,7 @@ class Server:
             ready()
             await end.wait()
             listening.close()
-        except (OSError, socket.gaierror) as error:
+        except OSError as error:
             where = url_of(options.host, options.port)
             raise SystemError(error.errno or 0, f"cannot serve on {where} ({error.strerror})") from None
         finally:
