@@ -1,4 +1,5 @@
-// Usage: strategies NAME save|restore PATH BYTES [HINT=VALUE...]. Other ways to save BYTES of each rank, durable at the
+// Usage: strategies names, which prints the names, or
+// strategies NAME save|restore PATH BYTES [HINT=VALUE...]. Other ways to save BYTES of each rank, durable at the
 // end, and to restore them, which fails if other values come back. Rank 0 prints as JSON the time of each phase, the
 // hints that were in effect, those that were requested in vain, and which ranks wrote.
 #include "strategies.h"
@@ -13,21 +14,35 @@ std::string phases_as_json(Job const& job) {
     return text;
 }
 
-Strategy strategy_named(std::string const& name) {
+auto all_strategies() {
     auto all = posix_strategies();
     for (auto& more : {mpiio_strategies(ranks()), hdf5_strategies()}) all.insert(more.begin(), more.end());
-    auto const found = all.find(name);
-    if (found != all.end()) return found->second;
+    return all;
+}
+
+std::string names() {
     std::string known;
-    for (auto const& each : all) known += " " + each.first;
-    fail("there is no strategy " + name + ", but" + known);
+    for (auto const& each : all_strategies()) known += " " + each.first;
+    return known;
+}
+
+Strategy strategy_named(std::string const& name) {
+    auto const all = all_strategies();
+    auto const found = all.find(name);
+    if (found == all.end()) fail("there is no strategy " + name + ", but" + names());
+    return found->second;
 }
 
 } // namespace
 
 int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
-    if (argc < 5) fail("strategies NAME save|restore PATH BYTES [HINT=VALUE...]");
+    if (argc == 2 && std::string_view(argv[1]) == "names") {
+        if (rank_of() == 0) std::printf("%s\n", names().c_str());
+        MPI_Finalize();
+        return 0;
+    }
+    if (argc < 5) fail("strategies names, or NAME save|restore PATH BYTES [HINT=VALUE...]");
     auto const strategy = strategy_named(argv[1]);
     auto const expected = values_of(std::strtoull(argv[4], nullptr, 10), static_cast<std::uint64_t>(rank_of()) + 1);
     Job job(argv[3], expected);

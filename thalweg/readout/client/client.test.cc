@@ -133,24 +133,23 @@ TEST(Client, AHandlerThatIsStartedAnewHasLostItsEventsAndNothingHangs) {
     auto const address = two->address();
     auto options = options_for({&one, two.get()});
     Client client(options);
-    std::uint64_t seen = 0;
+    std::uint64_t seen = 0, last = 0; // ranges are handed on in any order
     client.run({.event =
                     [&](Event const& event) {
-                        if (++seen == 5000) {
-                            two.reset();
-                            two =
-                                std::make_unique<TestHandler>(TestHandlerOptions{.first_event = event.event + 2000,
-                                                                                 .events = 21'000 - event.event - 2000,
-                                                                                 .sources = {3}},
-                                                              address);
-                        }
+                        last = std::max(last, event.event);
+                        if (++seen != 5000) return;
+                        two.reset();
+                        two = std::make_unique<TestHandler>(
+                            TestHandlerOptions{
+                                .first_event = last + 2000, .events = 21'000 - last - 2000, .sources = {3}},
+                            address);
                     },
                 .end_of_range = [&](RangeId const& range) { client.commit(range); }});
     auto const counters = client.counters();
     EXPECT_EQ(counters.events, 20'000u);
     EXPECT_GT(counters.parts_lost, 0u);
     EXPECT_LT(counters.parts_lost, 2000u);
-    EXPECT_GE(counters.incomplete, 1400u); // it knows nothing of 2000; some were here already
+    EXPECT_GE(counters.incomplete, 1400u); // it knows nothing of 2000; 8 ranges of 64 may be here already
     EXPECT_EQ(counters.wrong, 0u);
 }
 
