@@ -139,10 +139,10 @@ TEST(Client, AHandlerThatIsStartedAnewHasLostItsEventsAndNothingHangs) {
                         last = std::max(last, event.event);
                         if (++seen != 5000) return;
                         two.reset();
-                        two = std::make_unique<TestHandler>(
-                            TestHandlerOptions{
-                                .first_event = last + 2000, .events = 21'000 - last - 2000, .sources = {3}},
-                            address);
+                        two = std::make_unique<TestHandler>(TestHandlerOptions{.first_event = last + 2000,
+                                                                               .events = 21'000 - last - 2000,
+                                                                               .sources = {3}},
+                                                            address);
                     },
                 .end_of_range = [&](RangeId const& range) { client.commit(range); }});
     auto const counters = client.counters();
