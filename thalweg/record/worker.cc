@@ -6,7 +6,9 @@
 #include <thread>
 
 #include "thalweg/base/assert.h"
+#include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
+#include "thalweg/base/units.h"
 #include "thalweg/dataset/append/row_slices.h"
 #include "thalweg/dataset/run/attach.h"
 
@@ -16,7 +18,7 @@ namespace {
 // After so many batches the next stream is served.
 constexpr int kBatchesPerTurn = 32;
 // The pause if no stream had anything. Triggers that come meanwhile wait on board.
-constexpr auto kIdlePause = std::chrono::milliseconds(1);
+constexpr std::uint64_t kIdlePauseNs = base::kMsNs;
 // The committer tries as often to allocate again.
 constexpr auto kFullDiskPause = std::chrono::milliseconds(100);
 
@@ -54,8 +56,11 @@ void Worker::work() {
     while (!std::all_of(streams_.begin(), streams_.end(), done)) {
         apply(state_);
         bool any = false;
-        for (auto& stream : streams_) any |= !stream.done && take_turn(stream);
-        if (!any) std::this_thread::sleep_for(kIdlePause);
+        // A single stream waits for what comes, and takes it at once; of several, none may keep the others waiting.
+        bool const waits = streams_.size() == 1;
+        for (auto& stream : streams_)
+            any |= !stream.done && take_turn(stream, waits ? base::monotonic_ns() + kIdlePauseNs : 0);
+        if (!any && !waits) std::this_thread::sleep_for(std::chrono::nanoseconds(kIdlePauseNs));
     }
 }
 
@@ -77,13 +82,13 @@ void Worker::apply(State state) {
 }
 
 // Returns false if there was nothing to take.
-bool Worker::take_turn(RecordedStream& stream) {
+bool Worker::take_turn(RecordedStream& stream, std::uint64_t deadline_ns) {
     auto const show_rows = [](RecordedStream* it) { it->rows->set(it->producer.rows()); };
     std::unique_ptr<RecordedStream, decltype(show_rows)> const at_the_end(&stream, show_rows); // also if append throws
     stream.producer.follow_rotation(); // also for a silent stream: the old file waits for it
     source::Batch batch;
     int batches = 0;
-    while (batches < kBatchesPerTurn && stream.reader->next(batch, 0)) {
+    while (batches < kBatchesPerTurn && stream.reader->next(batch, batches == 0 ? deadline_ns : 0)) {
         append(stream, batch);
         ++batches;
     }
@@ -134,12 +139,19 @@ void Worker::publish_counters(RecordedStream const& stream) {
     set("live_time_ns", counters.live_time_ns);
     set("onboard_bytes", counters.onboard_bytes);
     set("onboard_limit_bytes", counters.onboard_limit_bytes);
+    for (auto const& [name, value] : counters.named) set(name.c_str(), value);
 }
 
 std::vector<StreamResult> Worker::results() const {
     std::vector<StreamResult> results;
     for (auto const& stream : streams_) results.push_back({stream.name, stream.rows->get(), stream.reader->counters()});
     return results;
+}
+
+std::vector<source::Remarks> Worker::remarks() const {
+    std::vector<source::Remarks> remarks;
+    for (auto const& stream : streams_) remarks.push_back(stream.reader->remarks());
+    return remarks;
 }
 
 } // namespace thalweg::record

@@ -39,6 +39,8 @@ class Worker {
 
     // Returns the results by stream, from any thread. While run() runs, rows may lag behind slightly.
     std::vector<StreamResult> results() const;
+    // Returns what the users of the streams should know when run() has ended.
+    std::vector<source::Remarks> remarks() const;
 
   private:
     enum class State : std::uint8_t { running, paused, stopping };
@@ -55,7 +57,7 @@ class Worker {
 
     void work();
     void apply(State state);
-    bool take_turn(RecordedStream& stream);
+    bool take_turn(RecordedStream& stream, std::uint64_t deadline_ns);
     void append(RecordedStream& stream, source::Batch const& batch);
     static void publish_counters(RecordedStream const& stream);
 

@@ -39,6 +39,15 @@ struct Counters {
     std::uint64_t onboard_limit_bytes = 0; // 0: the source keeps nothing on board and loses nothing
     std::uint64_t dead_time_ns = 0;        // by the clock of the stream, like live_time_ns
     std::uint64_t live_time_ns = 0;
+    // What else this source counts, by a name of at most 23 bytes, for example "cut_rows". It only grows. Reports and
+    // metrics show each of them.
+    std::map<std::string, std::uint64_t> named;
+};
+
+// What the user of a stream should know when it is over, in whole sentences.
+struct Remarks {
+    std::vector<std::string> missing; // why rows that were sent may not be in the file: the command ends with 1
+    std::vector<std::string> notes;
 };
 
 // One thread uses a reader; other threads may only call counters().
@@ -51,6 +60,7 @@ class StreamReader {
     virtual bool next(Batch& batch, std::uint64_t deadline_ns) = 0;
     virtual bool ended() const = 0;
     virtual Counters counters() const = 0;
+    virtual Remarks remarks() const { return {}; }
 
     // Stops taking triggers (none counts as lost); what is on board still comes.
     virtual void pause() = 0;

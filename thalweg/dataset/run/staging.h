@@ -47,7 +47,7 @@ struct NamedCounter {
     char name[24]; // set once, before the counter is used
     std::atomic<std::uint64_t> value;
 };
-inline constexpr std::size_t kNamedCounters = 8;
+inline constexpr std::size_t kNamedCounters = 24;
 
 struct ColumnState {
     std::atomic<std::uint64_t> published; // items
