@@ -257,6 +257,13 @@ void bind_writing(nb::module_& module) {
         .def("append_exact", append_exact, nb::arg("exact"), nb::arg("values"))
         .def("finish", &Producer::finish, WithoutGil())
         .def("idle", &Producer::idle, WithoutGil())
+        .def("follow_rotation", &Producer::follow_rotation, WithoutGil())
+        .def(
+            "set_counter",
+            [](Producer const& producer, std::string_view name, std::uint64_t value) {
+                producer.staging().named_counter(name).store(value, std::memory_order_relaxed);
+            },
+            nb::arg("name"), nb::arg("value"))
         .def(
             "abandon", [](Producer& producer, std::string const& reason) { producer.abandon(reason); },
             nb::arg("reason"), WithoutGil())

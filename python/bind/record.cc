@@ -31,8 +31,8 @@ template <typename Status> std::uint64_t count_of(Status const& status, dataset:
 
 void bind_worker(nb::module_& module) {
     bind_struct<&source::Counters::triggers, &source::Counters::lost, &source::Counters::piled_up,
-                &source::Counters::rows, &source::Counters::dead_time_ns, &source::Counters::live_time_ns>(module,
-                                                                                                           "Counters");
+                &source::Counters::rows, &source::Counters::dead_time_ns, &source::Counters::live_time_ns,
+                &source::Counters::named>(module, "Counters");
     nb::class_<StreamResult>(module, "StreamResult")
         .def_ro("name", &StreamResult::name)
         .def_ro("rows", &StreamResult::rows)

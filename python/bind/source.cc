@@ -37,7 +37,8 @@ void bind_source(nb::module_& module) {
         .def_prop_ro("schema", [](Source const& source) { return model::to_json(source.schema()); })
         .def_prop_ro("metadata", &Source::metadata)
         .def_prop_ro("left_out", &Source::left_out);
-    module.def("make_digitizer", &make_digitizer, nb::arg("options"));
+    // Its pulses take seconds, in which the process shows that it works.
+    module.def("make_digitizer", &make_digitizer, nb::arg("options"), nb::call_guard<nb::gil_scoped_release>());
 }
 
 } // namespace thalweg::bind

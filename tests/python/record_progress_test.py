@@ -16,12 +16,14 @@ def busy(channels: int) -> RecordingSnapshot:
         raw_bytes=105_000_000,
         paged_bytes=105_000_000,
         stored_bytes=31_500_000,
-        triggers=5600,
-        lost_triggers=500,
-        dead_time_ns=100_000_000,
-        live_time_ns=900_000_000,
-        onboard_bytes=1_000_000,
-        onboard_limit_bytes=4_000_000,
+        counts={
+            "triggers": 5600,
+            "lost_triggers": 500,
+            "dead_time_ns": 100_000_000,
+            "live_time_ns": 900_000_000,
+            "onboard_bytes": 1_000_000,
+            "onboard_limit_bytes": 4_000_000,
+        },
         queue_fill=0.5,
     )
     return RecordingSnapshot(

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
+#include <string_view>
 #include <thread>
 
 #include "thalweg/base/assert.h"
@@ -130,7 +131,7 @@ void Worker::append(RecordedStream& stream, source::Batch const& batch) {
 void Worker::publish_counters(RecordedStream const& stream) {
     auto const counters = stream.reader->counters();
     auto const& staging = stream.producer.staging();
-    auto const set = [&](char const* name, std::uint64_t value) {
+    auto const set = [&](std::string_view name, std::uint64_t value) {
         staging.named_counter(name).store(value, std::memory_order_relaxed);
     };
     set("triggers", counters.triggers);
@@ -139,7 +140,7 @@ void Worker::publish_counters(RecordedStream const& stream) {
     set("live_time_ns", counters.live_time_ns);
     set("onboard_bytes", counters.onboard_bytes);
     set("onboard_limit_bytes", counters.onboard_limit_bytes);
-    for (auto const& [name, value] : counters.named) set(name.c_str(), value);
+    for (auto const& [name, value] : counters.named) set(name, value);
 }
 
 std::vector<StreamResult> Worker::results() const {

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cstring>
 #include <gtest/gtest.h>
+#include <map>
+#include <memory>
+#include <string>
 #include <thread>
 #include <utility>
 
@@ -117,6 +120,51 @@ TEST_F(WorkerTest, NothingIsLostOrDoubledWhereFilesFollowEachOther) {
         options.record_limit = before[i].rows + behind[i].rows;
         EXPECT_EQ(joined(before[i], behind[i]), rows_of(*source::make_digitizer(options), i));
     }
+}
+
+// Counts one thing of its own, beside a row of the emulator.
+class Counting : public source::StreamReader {
+  public:
+    explicit Counting(std::unique_ptr<source::StreamReader> reader) : reader_(std::move(reader)) {}
+    bool next(source::Batch& batch, std::uint64_t deadline_ns) override { return reader_->next(batch, deadline_ns); }
+    bool ended() const override { return reader_->ended(); }
+    source::Counters counters() const override {
+        auto counters = reader_->counters();
+        counters.named["cut_rows"] = counters.rows + 5;
+        return counters;
+    }
+    void pause() override { reader_->pause(); }
+    void resume() override { reader_->resume(); }
+
+  private:
+    std::unique_ptr<source::StreamReader> reader_;
+};
+
+class CountingSource : public source::Source {
+  public:
+    explicit CountingSource(source::Source& source) : source_(source) {}
+    std::vector<source::Stream> const& streams() const override { return source_.streams(); }
+    std::unique_ptr<source::StreamReader> open(std::size_t stream) override {
+        return std::make_unique<Counting>(source_.open(stream));
+    }
+    std::map<std::string, std::string> metadata() const override { return source_.metadata(); }
+
+  private:
+    source::Source& source_;
+};
+
+TEST_F(WorkerTest, ShowsWhatASourceCountsByItsName) {
+    auto options = small_card(1);
+    options.record_limit = 100;
+    create(options);
+    CountingSource counting(*source_);
+    Worker worker(writer_->handle(), counting, {0}, {});
+    worker.run();
+    std::map<std::string, std::uint64_t> named;
+    while (named.empty()) named = writer_->status().ended.at(0).named;
+    EXPECT_EQ(named.at("cut_rows"), 105u);
+    EXPECT_EQ(named.at("triggers"), 100u);
+    writer_->close(kTimeoutNs);
 }
 
 TEST_F(WorkerTest, AnEndedStreamLetsItsFileClose) {

@@ -65,6 +65,12 @@ def as_duration(seconds: float) -> str:
     return f"{hours} h {minutes:02} min" if hours else f"{minutes} min {rest:02} s"
 
 
+def as_ordinal(number: int) -> str:
+    """Returns the number as "1st", "2nd", "3rd", "4th" and so on."""
+    ending = {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{'th' if number % 100 in (11, 12, 13) else ending}"
+
+
 def counted(count: int, what: str) -> str:
     """Returns "1 row", "2 rows"."""
     return f"{count} {what}{'' if count == 1 else 's'}"

@@ -8,6 +8,9 @@ import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
+OF_RECORDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+"""By which a recording is controlled: its producer processes ignore them."""
+
 _IGNORED = frozenset(number for number in signal.valid_signals() if signal.getsignal(number) == signal.SIG_IGN)
 
 

@@ -25,6 +25,11 @@ def load_options(path: Path) -> dict[str, Any]:
     for name in values:
         if name not in NAMES:
             raise UsageError(f"{path}: there is no option '{name}'{suggestion(name)}")
+    if "device" in values:
+        tables = values["device"]
+        if not isinstance(tables, list):
+            raise UsageError(f"{path}: 'device' is not a list of tables: write [[device]]")
+        values["device"] = [each if isinstance(each, str) else json.dumps(each, default=str) for each in tables]
     return {_FIELDS[name]: value for name, value in values.items()}
 
 

@@ -12,9 +12,8 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
-from thalweg._base.signals import not_ignored
+from thalweg._base.signals import OF_RECORDING, not_ignored
 
-OF_RECORDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 _SIGNALS = not_ignored(OF_RECORDING)
 
 

@@ -1,10 +1,13 @@
 """Counts what a run has so far, channel by channel."""
 
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from thalweg import _core
+
+# What rises and falls: it is kept for a run that goes on, and not when it is over.
+GAUGES = ("onboard_bytes", "onboard_limit_bytes")
 
 
 @dataclass
@@ -15,13 +18,13 @@ class Channel:
     raw_bytes: int = 0
     paged_bytes: int = 0
     stored_bytes: int = 0
-    triggers: int = 0
-    lost_triggers: int = 0
-    dead_time_ns: int = 0
-    live_time_ns: int = 0
-    onboard_bytes: int = 0
-    onboard_limit_bytes: int = 0
     queue_fill: float = 0.0  # used fraction of the memory of its producer
+    counts: dict[str, int] = field(default_factory=dict)
+    """What its device counts, by the names that the device gives, for example "lost_triggers"."""
+
+    def count(self, name: str) -> int:
+        """Returns what the device counts under this name, or 0 if it counts no such thing."""
+        return self.counts.get(name, 0)
 
     @property
     def stored_ratio(self) -> float | None:
@@ -30,18 +33,19 @@ class Channel:
 
     @property
     def dead_time_fraction(self) -> float:
-        total_ns = self.dead_time_ns + self.live_time_ns
-        return self.dead_time_ns / total_ns if total_ns else 0.0
+        total_ns = self.count("dead_time_ns") + self.count("live_time_ns")
+        return self.count("dead_time_ns") / total_ns if total_ns else 0.0
 
     def counters(self) -> dict[str, Any]:
         """Returns the counters that are kept when the run is over."""
-        kept = {key: value for key, value in asdict(self).items() if not key.startswith(("onboard", "paged", "queue"))}
-        return kept | {"dead_time_fraction": self.dead_time_fraction}
+        kept = {"rows": self.rows, "raw_bytes": self.raw_bytes, "stored_bytes": self.stored_bytes}
+        of_device = {name: value for name, value in self.counts.items() if name not in GAUGES}
+        return kept | of_device | {"dead_time_fraction": self.dead_time_fraction}
 
 
 Channels = dict[str, Channel]
 
-_OF_SOURCE = ("triggers", "lost_triggers", "dead_time_ns", "live_time_ns", "onboard_bytes", "onboard_limit_bytes")
+_OF_FILE = ("rows", "raw_bytes", "paged_bytes", "stored_bytes")
 
 
 def of_status(status: _core.CommitStatus, names: list[str]) -> Channels:
@@ -61,8 +65,12 @@ def _add_counts(channel: Channel, counted: _core.ProducerStatus | _core.EndedPro
     channel.raw_bytes += _core.count(counted, _core.Count.appended_bytes)
     channel.paged_bytes += _core.count(counted, _core.Count.paged_bytes)
     channel.stored_bytes += _core.count(counted, _core.Count.stored_bytes)
-    for name in _OF_SOURCE:
-        setattr(channel, name, getattr(channel, name) + counted.named.get(name, 0))
+    _add_named(channel, counted.named)
+
+
+def _add_named(channel: Channel, named: Mapping[str, int]) -> None:
+    for name, value in named.items():
+        channel.counts[name] = channel.count(name) + value
 
 
 def counted_together(files: Iterable[Channels], names: list[str]) -> Channels:
@@ -75,19 +83,18 @@ def counted_together(files: Iterable[Channels], names: list[str]) -> Channels:
 
 
 def add(channel: Channel, more: Channel) -> None:
-    for counted in ("rows", "raw_bytes", "paged_bytes", "stored_bytes"):
+    for counted in _OF_FILE:
         setattr(channel, counted, getattr(channel, counted) + getattr(more, counted))
-    if more.rows or more.triggers:  # otherwise its producer has not reached this file yet
+    if more.rows or any(more.counts.values()):  # otherwise its producer has not reached this file yet
         channel.queue_fill = more.queue_fill
-        for counted in _OF_SOURCE:
-            setattr(channel, counted, getattr(more, counted))
+        channel.counts |= more.counts
 
 
 def total_of(channels: Iterable[Channel]) -> Channel:
     total = Channel()
     for channel in channels:
-        for field in fields(Channel):
-            name = field.name
-            value = getattr(channel, name)
-            setattr(total, name, max(total.queue_fill, value) if name == "queue_fill" else getattr(total, name) + value)
+        for counted in _OF_FILE:
+            setattr(total, counted, getattr(total, counted) + getattr(channel, counted))
+        total.queue_fill = max(total.queue_fill, channel.queue_fill)
+        _add_named(total, channel.counts)
     return total

@@ -32,10 +32,15 @@ class FilePlan:
     max_ns: int = 0
     nodes: NodePlan = field(default_factory=NodePlan)
     first: int = 1  # the number of the first file
+    events: str = ""  # the table of what happens to devices; it is no channel
 
     def own(self, channels: Channels) -> Channels:
         """Returns the channels of this node."""
-        return {name: channel for name, channel in channels.items() if name.startswith(self.nodes.prefix)}
+        return {
+            name: channel
+            for name, channel in channels.items()
+            if name.startswith(self.nodes.prefix) and name != self.events
+        }
 
     @property
     def is_numbered(self) -> bool:
@@ -110,6 +115,18 @@ class Files:
         names = self.plan.names
         parts = [file.channels or counts.of_status(file.writer.status(), names) for file in self.all]
         return self.plan.own(counts.counted_together(parts, names))
+
+    def device_counts(self, *, current: bool = False) -> dict[str, dict[str, int]]:
+        """Returns what the devices of this node have counted in all files, or in the one that is written."""
+        plan = self.plan
+        status = self.current.writer.status()
+        channels = plan.own(counts.of_status(status, plan.names)) if current else self.channels()
+        return {
+            name.removeprefix(plan.nodes.prefix): {
+                counted: value for counted, value in channel.counts.items() if counted not in counts.GAUGES
+            }
+            for name, channel in channels.items()
+        }
 
     def durable_lag_ns(self) -> int:
         """Returns the longest durable lag of all files that are not closed, since a power cut may lose rows of each."""

@@ -9,8 +9,19 @@ from thalweg._base.errors import UsageError
 from thalweg._recording.configuration import options_as_json
 from thalweg._recording.options import RecordOptions
 
+# These are written at the end of the run.
+_LATER = {"run_number", "stop_utc", "engine", "counters", "file_number", "next_file", "previous_file"}
+_LATER |= {"next_file_id", "previous_file_id"}
+_OWN = ("start_utc", "host", "kernel", "thalweg_version", "hdf5_version", "configuration", "source", "clock_domain")
+_RESERVED = {*_OWN, "source_settings", *_LATER}
 
-def run_metadata(options: RecordOptions, source: dict[str, str]) -> dict[str, str]:
+
+def check_metadata(options: RecordOptions) -> None:
+    """Raises UsageError if --meta is wrong."""
+    _asked_for(options.meta or [], _RESERVED)
+
+
+def run_metadata(options: RecordOptions, source: dict[str, Any]) -> dict[str, str]:
     own = {
         "start_utc": _core.utc_now(),
         "host": _core.host_name(),
@@ -24,10 +35,7 @@ def run_metadata(options: RecordOptions, source: dict[str, str]) -> dict[str, st
     }
     if options.run_number is not None:
         own["run_number"] = str(options.run_number)
-    # These are written at the end of the run.
-    reserved = {*own, "run_number", "stop_utc", "engine", "counters", "file_number", "next_file", "previous_file"}
-    reserved |= {"next_file_id", "previous_file_id"}
-    return _asked_for(options.meta or [], reserved) | own
+    return _asked_for(options.meta or [], _RESERVED) | own
 
 
 def _asked_for(pairs: list[str], reserved: set[str]) -> dict[str, str]:

@@ -15,7 +15,7 @@ from prometheus_client.registry import Collector
 
 from thalweg._base.address import host_and_port, url_of
 from thalweg._base.errors import SystemError  # noqa: A004
-from thalweg._recording.counts import Channel
+from thalweg._recording.counts import GAUGES, Channel
 from thalweg._recording.snapshot import STATES, RecordingSnapshot
 
 _PAUSE_S = 0.1
@@ -23,17 +23,18 @@ _COUNTERS: dict[str, tuple[str, Callable[[Channel], float]]] = {
     "records": ("Number of records in the run", lambda it: it.rows),
     "raw_bytes": ("Size of all records before compression, in bytes", lambda it: it.raw_bytes),
     "stored_bytes": ("Size of all pages after compression, in bytes", lambda it: it.stored_bytes),
-    "triggers": ("Number of triggers that the source has seen", lambda it: it.triggers),
-    "lost_triggers": ("Number of triggers lost because the on-board memory was full", lambda it: it.lost_triggers),
-    "dead_time_seconds": ("Time in which the on-board memory was full, in seconds", lambda it: it.dead_time_ns * 1e-9),
-    "live_time_seconds": (
-        "Time in which the on-board memory was not full, in seconds",
-        lambda it: it.live_time_ns * 1e-9,
-    ),
 }
 _GAUGES: dict[str, tuple[str, Callable[[Channel], float]]] = {
-    "onboard_bytes": ("Size of the records that wait in the on-board memory, in bytes", lambda it: it.onboard_bytes),
     "queue_fill_ratio": ("Used fraction of the memory of the producer, from 0 to 1", lambda it: it.queue_fill),
+}
+# What these counters of devices mean. Those that are not here are shown as thalweg_device_NAME.
+_OF_DEVICE = {
+    "triggers": "Number of triggers that the source has seen",
+    "lost_triggers": "Number of triggers that the device has lost",
+    "dead_time_ns": "Time in which the device took no triggers, in seconds",
+    "live_time_ns": "Time in which the device took triggers, in seconds",
+    "onboard_bytes": "Size of the records that wait in the on-board memory, in bytes",
+    "onboard_limit_bytes": "Size of the on-board memory, in bytes",
 }
 _OF_RUN: dict[str, tuple[str, Callable[[RecordingSnapshot], float]]] = {
     "elapsed_seconds": ("Time since the run began, in seconds", lambda it: it.elapsed_s),
@@ -62,6 +63,8 @@ class RunCollector(Collector):
             yield _by_channel(CounterMetricFamily(f"thalweg_{name}", text, labels=["channel"]), snapshot, value)
         for name, (text, value) in _GAUGES.items():
             yield _by_channel(GaugeMetricFamily(f"thalweg_{name}", text, labels=["channel"]), snapshot, value)
+        for name in dict.fromkeys(name for channel in snapshot.channels.values() for name in channel.counts):
+            yield _of_device(name, snapshot)
         for name, (text, of_run) in _OF_RUN.items():
             yield GaugeMetricFamily(f"thalweg_{name}", text, value=float(of_run(snapshot)))
         yield CounterMetricFamily("thalweg_problems", "Number of problems said on stderr", value=snapshot.problems)
@@ -69,6 +72,19 @@ class RunCollector(Collector):
         for state in STATES:
             states.add_metric([state], float(state == snapshot.state))
         yield states
+
+
+def _of_device(name: str, snapshot: RecordingSnapshot) -> CounterMetricFamily | GaugeMetricFamily:
+    """Returns the metric for what devices count under this name. Times are shown in seconds."""
+    unit = 1e-9 if name.endswith("_ns") else 1
+    shown = f"{name.removesuffix('_ns')}_seconds" if name.endswith("_ns") else name
+    text = _OF_DEVICE.get(name, f"What the device counts as {name}" + (", in seconds" if unit != 1 else ""))
+    family = GaugeMetricFamily if name in GAUGES else CounterMetricFamily
+    metric = family(f"thalweg_{'' if name in _OF_DEVICE else 'device_'}{shown}", text, labels=["channel"])
+    for channel, counted in snapshot.channels.items():
+        if name in counted.counts:
+            metric.add_metric([channel], counted.counts[name] * unit)
+    return metric
 
 
 def _by_channel(family: Any, snapshot: RecordingSnapshot, value: Callable[[Channel], float]) -> Any:

@@ -24,6 +24,12 @@ class NodeDeath(StrEnum):
     going_on = "continue"
 
 
+class DeviceLoss(StrEnum):
+    reopen = "reopen"
+    end = "end"
+    going_on = "continue"
+
+
 class Engine(StrEnum):
     auto = "auto"
     uring = "uring"
@@ -35,15 +41,20 @@ def _option(panel: str, text: str, **settings: Any) -> Any:
     return typer.Option(help=text, rich_help_panel=panel, **settings)
 
 
-CARD, REPLAY, OUTPUT = "Digitizer", "Replay", "Output"
+CARD, REPLAY, DEVICE, OUTPUT = "Digitizer", "Replay", "Device", "Output"
 RUN, MACHINE, SEEN = "Run", "Machine", "Monitoring"
 
 
 @dataclass(frozen=True)
 class RecordOptions:
     source: Annotated[
-        SourceKind, typer.Option(help="Source of the records: the emulated digitizer, or a replayed file.")
-    ] = SourceKind.digitizer
+        str,
+        typer.Option(
+            help="Source of the records: digitizer (emulated), replay (of a file), a class in Python as module:Class, "
+            "or a name that an installed package gives to its class.",
+            metavar="NAME",
+        ),
+    ] = SourceKind.digitizer.value
     out: Annotated[
         Path, typer.Option(help="The file to write: HDF5 (.h5) or ROOT RNTuple (.root).", metavar="FILE")
     ] = Path("run.h5")
@@ -106,6 +117,37 @@ class RecordOptions:
         bool,
         _option(REPLAY, "Exit with code 0 even if part of the file cannot be read and replayed.", show_default=False),
     ] = False
+
+    setting: Annotated[
+        list[str] | None,
+        _option(
+            DEVICE, "Setting of the source module:Class, for example channels=4. Can be repeated.", metavar="NAME=VALUE"
+        ),
+    ] = None
+    device: Annotated[
+        list[str] | None,
+        _option(
+            DEVICE,
+            "Record from several devices: each a table of TOML with source, name, on-loss, deadline, open-deadline and "
+            "the settings of the device. Can be repeated. In a file of --config these are tables [[device]].",
+            metavar="TABLE",
+        ),
+    ] = None
+    device_deadline: Annotated[
+        str,
+        _option(
+            DEVICE,
+            "Time within which a call of the device must return. If it does not, its process is killed.",
+            metavar="TIME",
+        ),
+    ] = "10s"
+    open_deadline: Annotated[
+        str, _option(DEVICE, "The same for opening the device, which may calibrate itself.", metavar="TIME")
+    ] = "60s"
+    on_device_loss: Annotated[
+        DeviceLoss,
+        _option(DEVICE, "If the device is lost, open it again, end the run, or continue without it."),
+    ] = DeviceLoss.reopen
 
     force: Annotated[bool, _option(OUTPUT, "Replace the file if it exists.", show_default=False)] = False
     continue_: Annotated[

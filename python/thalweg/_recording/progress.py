@@ -94,7 +94,7 @@ def progress_sentence(snapshot: RecordingSnapshot) -> str:
         f"queue {total.queue_fill:.0%}",
         f"durable lag {snapshot.durable_lag_s:.1f} s",
         f"dead time {total.dead_time_fraction:.1%}",
-        f"{total.lost_triggers:,} lost",
+        f"{total.count('lost_triggers'):,} lost",
     ]
     if snapshot.until_full_s is not None:
         parts.append(f"disk full in {as_duration(snapshot.until_full_s)}")
@@ -133,7 +133,7 @@ def headline(snapshot: RecordingSnapshot) -> Text:
 def channel_table(snapshot: RecordingSnapshot, room: int) -> Table:
     table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
     table.add_column("channel", no_wrap=True)
-    onboard = any(channel.onboard_limit_bytes for channel in snapshot.channels.values())
+    onboard = any(channel.count("onboard_limit_bytes") for channel in snapshot.channels.values())
     names = ["records/s", "raw/s", "records", "stored/raw", "queue"]
     for name in names + (["on board", "dead time", "lost"] if onboard else []):
         table.add_column(name, justify="right", no_wrap=True)
@@ -159,10 +159,10 @@ def progress_cells(channel: Channel, rows_per_s: float, bytes_per_s: float, onbo
         f"{channel.queue_fill:.0%}",
     ]
     if onboard:
-        alarm = "bold red" if channel.lost_triggers else ""
-        values.append(f"{channel.onboard_bytes / max(1, channel.onboard_limit_bytes):.0%}")
+        alarm = "bold red" if channel.count("lost_triggers") else ""
+        values.append(f"{channel.count('onboard_bytes') / max(1, channel.count('onboard_limit_bytes')):.0%}")
         values.append(Text(f"{channel.dead_time_fraction:.2%}", style=alarm))
-        values.append(Text(f"{channel.lost_triggers:,}", style=alarm))
+        values.append(Text(f"{channel.count('lost_triggers'):,}", style=alarm))
     return values
 
 

@@ -21,6 +21,7 @@ class RecordingReport:
     memory: str  # the folder of the producers' memory
     failures: list[str]
     left_out: list[str]  # what cannot be read of the replayed file
+    events: str = ""  # the table of what happened to devices, whose rows are no records
     allow_missing: bool = False
     abandoned: bool = False
 
@@ -49,8 +50,8 @@ class RecordingReport:
             "raw_bytes": total.raw_bytes,
             "stored_bytes": total.stored_bytes,
             "raw_bytes_per_s": round(total.raw_bytes / self._durable_s),
-            "triggers": total.triggers,
-            "lost_triggers": total.lost_triggers,
+            "triggers": total.count("triggers"),
+            "lost_triggers": total.count("lost_triggers"),
             "dead_time_fraction": total.dead_time_fraction,
             "channels": {name: channel.counters() for name, channel in self.channels.items()},
             "files": [_file(file) for file in self.files],
@@ -67,17 +68,17 @@ class RecordingReport:
             f"{as_bytes(total.raw_bytes / self._durable_s)}/s raw {self._until} ({self.engine})."
         )
         lines = [summary]
-        if total.lost_triggers:
+        if lost := total.count("lost_triggers"):
             worst = max(self.channels, key=lambda name: self.channels[name].dead_time_fraction)
             lines.append(
-                f"Dead time {total.dead_time_fraction:.2%}: {total.lost_triggers:,} of {total.triggers:,} triggers are "
+                f"Dead time {total.dead_time_fraction:.2%}: {lost:,} of {total.count('triggers'):,} triggers are "
                 f"lost, because the on-board memory was full (worst channel: {worst} with "
                 f"{self.channels[worst].dead_time_fraction:.2%}); storage or compression is too slow for this rate."
             )
         if self.memory != "/dev/shm":
             lines.append(f"Memory of the run was kept in {self.memory}, since /dev/shm was not used.")
         notes = dict.fromkeys(note for file in self.files if file.result for note in file.result.report.notes)
-        return [*lines, *(_file_sentence(file) for file in self.files), *notes]
+        return [*lines, *(_file_sentence(file, self.events) for file in self.files), *notes]
 
     @property
     def _until(self) -> str:
@@ -108,7 +109,7 @@ def _can_be_recovered(file: RunFile) -> bool:
     return is_there(path) and (is_there(f"{path}.journal") or is_there(f"{path}.parts"))
 
 
-def _file_sentence(file: RunFile) -> str:
+def _file_sentence(file: RunFile, events: str) -> str:
     if not file.result and file.closing and not file.error:
         return f"{file.path} may not be complete (closing was interrupted): `thalweg recover {file.path}` completes it."
     if not file.result and not _can_be_recovered(file):
@@ -118,7 +119,7 @@ def _file_sentence(file: RunFile) -> str:
         )
     if not file.result:
         return f"{file.path} is not complete: `thalweg recover {file.path}` completes it with all published records."
-    rows = sum(table.rows for table in file.result.report.tables)
+    rows = sum(table.rows for table in file.result.report.tables if table.table != events)
     lost = sum(table.lost_rows for table in file.result.report.tables)
     losses = f", {lost:,} lost with their producer" if lost else ""
     # If there are several hosts, the one that has completed the file knows the checksum, and perhaps the others.

@@ -6,13 +6,15 @@ import os
 import subprocess
 import time
 from pathlib import Path
+from typing import Any
 
 from thalweg import _core
 from thalweg._base import quantities
 from thalweg._base.errors import Error, SystemError  # noqa: A004
 from thalweg._recording.control import Control
+from thalweg._recording.devices import Described, Devices
 from thalweg._recording.files import FilePlan, Files
-from thalweg._recording.metadata import run_metadata
+from thalweg._recording.metadata import check_metadata, run_metadata
 from thalweg._recording.metrics import MetricsServer
 from thalweg._recording.names import behind_earlier
 from thalweg._recording.nodes import NodePlan, node_plan
@@ -20,11 +22,9 @@ from thalweg._recording.options import RecordOptions
 from thalweg._recording.progress import RecordingProgress
 from thalweg._recording.report import RecordingReport
 from thalweg._recording.snapshot import Rates, RecordingSnapshot
-from thalweg._recording.source import has_clock, open_source, settings
+from thalweg._recording.specs import devices_of
 from thalweg._recording.tuning import tuning_of
 from thalweg._recording.watch import Problems
-from thalweg._recording.workers import RecordingWorkers, count_usable_cores
-from thalweg._schema.left_out import problems_of
 from thalweg._writing.reports import RunReport, report_of
 
 _TICK_S = 0.05
@@ -36,35 +36,25 @@ _FULL_NS = 5_000_000_000  # so long a disk must have no room before the run ends
 
 
 class RecordingSession:
-    """One recording. The constructor raises UsageError for all errors in the options, before anything is written."""
+    """One recording. The constructor raises UsageError for errors in the options, and `run` for those that only an
+    opened device finds: before anything is written, too."""
 
     def __init__(self, options: RecordOptions) -> None:
         self._options = options
-        self._source = settings(options)
         self._duration_ns = quantities.limit("--duration", options.duration, quantities.duration_ns)
-        source = open_source(self._source)
-        self._left_out = [f"{options.input}: {each}" for each in problems_of(source.left_out)]
+        self._max_bytes = quantities.limit("--max-file-size", options.max_file_size, quantities.size_bytes)
+        self._max_ns = quantities.limit("--max-file-time", options.max_file_time, quantities.duration_ns)
+        self._problems = Problems()
+        self._devices = Devices(devices_of(options), self._problems, self._counted)
         self._nodes = node_plan(options)
-        self._names = [table["name"] for table in json.loads(source.schema)["tables"]]
-        schema = self._nodes.schema(source.schema)
-        self._metadata = run_metadata(options, source.metadata)
+        check_metadata(options)
         self._earlier = behind_earlier(options)
-        self._plan = FilePlan(
-            path=Path(options.out),
-            schema=schema,
-            names=[table["name"] for table in json.loads(schema)["tables"]],
-            options=_create_options(options, self._nodes),
-            metadata=self._metadata,
-            max_bytes=quantities.limit("--max-file-size", options.max_file_size, quantities.size_bytes),
-            max_ns=quantities.limit("--max-file-time", options.max_file_time, quantities.duration_ns),
-            nodes=self._nodes,
-            first=self._earlier.last + 1,
-        )
+        self._create_options = _create_options(options, self._nodes)
+        self._left_out: list[str] = []
         self._control = Control()
         self._rates = Rates()
         self._progress = RecordingProgress(options.quiet)
         self._snapshot = RecordingSnapshot(limit_s=self._duration_ns * 1e-9)
-        self._problems = Problems()
         self._rotation_problem = ""
         self._no_room_ns = 0
         self._metrics: MetricsServer | None = None
@@ -82,7 +72,9 @@ class RecordingSession:
                 self._start(stack)
             except KeyboardInterrupt:
                 self._control.is_starting = False
+                self._devices.kill()
                 if self._begun:
+                    self._devices.events.finish()
                     self._begun.discard()
                 raise SystemError(0, "nothing was recorded (the run was interrupted while it started)") from None
             self._control.is_starting = False
@@ -92,6 +84,9 @@ class RecordingSession:
         return self._report()
 
     def _start(self, stack: contextlib.ExitStack) -> None:
+        stack.callback(self._devices.close)
+        stack.callback(self._devices.kill)
+        plan = self._file_plan(self._devices.open())
         if self._options.metrics:
             metrics = self._metrics = MetricsServer(self._options.metrics, lambda: self._snapshot)
             stack.callback(metrics.close)
@@ -99,14 +94,35 @@ class RecordingSession:
         self._treat_earlier()
         # Waiting for other nodes can be interrupted.
         with self._control.waiting() if self._nodes.nodes == 1 else contextlib.nullcontext():
-            self._files = self._begun = Files(self._plan, self._problems.note)
+            self._files = self._begun = Files(plan, self._problems.note)
         self._begin()
-        self._workers = self._spawn()
-        stack.callback(self._workers.close)
-        stack.callback(self._workers.kill)
+        writer = self._files.current.writer
+        if plan.events:
+            self._devices.events.begin(writer, plan.events)
+        self._devices.attach(writer.handle, self._nodes.prefix, self._options)
         stack.callback(self._progress.close)
-        if not self._workers.wait_until_ready(_READY_TIMEOUT_S):
+        if not self._devices.wait_until_ready(_READY_TIMEOUT_S):
             self._fail(f"the producer processes did not start within {_READY_TIMEOUT_S:g} s")
+
+    def _file_plan(self, described: Described) -> FilePlan:
+        schema = self._nodes.schema(described.schema)
+        self._left_out = described.left_out
+        return FilePlan(
+            path=Path(self._options.out),
+            schema=schema,
+            names=[table["name"] for table in json.loads(schema)["tables"]],
+            options=self._create_options,
+            metadata=run_metadata(self._options, described.metadata),
+            max_bytes=self._max_bytes,
+            max_ns=self._max_ns,
+            nodes=self._nodes,
+            first=self._earlier.last + 1,
+            events=described.events and self._nodes.prefix + described.events,
+        )
+
+    def _counted(self) -> dict[str, Any]:
+        """Returns what devices have counted by table: in all files, and in the one that is written."""
+        return {"all": self._files.device_counts(), "file": self._files.device_counts(current=True)}
 
     def _treat_earlier(self) -> None:
         """Completes what earlier runs left unfinished, or says how that is done."""
@@ -133,35 +149,30 @@ class RecordingSession:
             self._files.discard()
             raise SystemError(0, f"nothing was recorded ({problem})")
 
-    def _spawn(self) -> RecordingWorkers:
-        options = self._options
-        processes = options.producers or count_usable_cores()
-        handle = self._files.current.writer.handle
-        return RecordingWorkers(handle, self._source, self._names, min(processes, len(self._names)), self._nodes.prefix)
-
     def _record(self) -> bool:
         """Records until the run is over. Returns False if the run is abandoned."""
-        clocked = has_clock(self._source)
+        clocked = self._devices.have_clocks
         self._start_ns = _core.monotonic_ns() + clocked * _HEAD_START_NS
         self._files.start(self._start_ns)
-        self._workers.start(self._start_ns)
+        self._devices.start(self._start_ns)
         paused = stopping = False
-        while self._workers.running():
+        while self._devices.running():
             time.sleep(_TICK_S)
+            self._devices.look()
             if self._control.interrupts > self._interrupts:
                 return self._abandon()
             status = self._files.current.writer.status()
             if not stopping and self._is_over(status, clocked):
                 stopping = True
-                self._workers.stop()
+                self._devices.stop()
             if paused != self._control.paused and not stopping:
                 paused = self._control.paused
-                self._workers.pause() if paused else self._workers.resume()
-            if not stopping:
+                self._devices.pause() if paused else self._devices.resume()
+            if not stopping and self._devices.may_rotate:
                 self._rotate()
             self._look("stopping" if stopping else "paused" if paused else "recording")
         self._stop_ns = _core.monotonic_ns()
-        for problem in self._workers.problems():
+        for problem in self._devices.problems():
             self._fail(problem)
         return True
 
@@ -169,6 +180,7 @@ class RecordingSession:
         """Begins the next file if it is due. If that fails, the run goes on in the file that it has."""
         try:
             if self._files.rotate_if_due():
+                self._devices.rotated(self._files.current.writer.handle)
                 self._rotation_problem = ""
         except Exception as error:
             self._rotation_problem = (
@@ -180,7 +192,7 @@ class RecordingSession:
     def _is_over(self, status: _core.CommitStatus, clocked: bool) -> bool:
         for problem in self._files.errors():  # of earlier files: the run goes on in this one
             self._problems.fail(problem)
-        for problem in [status.failure if self._ends_for(status) else "", *self._workers.problems()]:
+        for problem in [status.failure if self._ends_for(status) else "", *self._devices.problems()]:
             if problem:
                 self._fail(problem)
                 self._interrupts = min(self._interrupts, self._control.interrupts)
@@ -204,6 +216,8 @@ class RecordingSession:
         return now_ns - self._no_room_ns >= _FULL_NS
 
     def _close(self) -> bool:
+        if problem := self._devices.events.finish():
+            self._problems.fail(problem)
         self._files.close()
         while not self._files.closed():
             time.sleep(_TICK_S)
@@ -224,7 +238,7 @@ class RecordingSession:
     def _abandon(self) -> bool:
         self._abandoned = True
         self._stop_ns = self._stop_ns or _core.monotonic_ns()
-        self._workers.kill()
+        self._devices.kill()
         self._fail(f"the run was abandoned on {'the second' if self._interrupts else 'an'} interrupt")
         self._files.abandon()
         return False
@@ -252,7 +266,7 @@ class RecordingSession:
             engine=file.writer.engine,
             channels=self._files.channels(),
             durable_lag_s=self._files.durable_lag_ns() * 1e-9,
-            producers=self._workers.running(),
+            producers=self._devices.running(),
             free_bytes=ask(file.space.bytes, f"the free space of {file.path.parent}", None) if file.space else None,
             failed=bool(self._problems.failures or self._rotation_problem or self._problems.of_file),
             problems=self._problems.count,
@@ -288,6 +302,7 @@ class RecordingSession:
             memory=self._files.current.writer.status().memory,
             failures=list(self._problems.failures),
             left_out=self._left_out,
+            events=self._files.plan.events,
             allow_missing=self._options.allow_missing,
             abandoned=self._abandoned,
         )

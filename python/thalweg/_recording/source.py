@@ -16,13 +16,22 @@ _OF_DIGITIZER = ("channels", "rate", "records", "isotope", "samples", "sample_ra
 _OF_REPLAY = ("input", "loops", "compass_header", "allow_missing")
 
 
+_OWN = {"digitizer": _OF_DIGITIZER, "replay": _OF_REPLAY}
+
+
+def own_options(options: "RecordOptions", source: str) -> tuple[str, ...]:
+    """Returns the options of a source that is built in. Raises UsageError if one of another source is given."""
+    for own, names in _OWN.items():
+        for name in names if own != source else ():
+            if getattr(options, name) != getattr(type(options), name):
+                option = "--" + name.replace("_", "-")
+                raise UsageError(f"{option} cannot be given with --source {options.source} (only with --source {own})")
+    return _OWN.get(source, ())
+
+
 def settings(options: "RecordOptions") -> dict[str, Any]:
     """Returns what `open_source` needs, as plain values. Raises UsageError if options are wrong."""
-    foreign, own = (_OF_REPLAY, "replay") if options.source == "digitizer" else (_OF_DIGITIZER, "digitizer")
-    for name in foreign:
-        if getattr(options, name) != getattr(type(options), name):
-            option = "--" + name.replace("_", "-")
-            raise UsageError(f"{option} cannot be given with --source {options.source} (only with --source {own})")
+    own_options(options, options.source)
     if options.source == "replay":
         if not options.input:
             raise UsageError("--source replay has no file to replay: give --input FILE")

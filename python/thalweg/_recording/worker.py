@@ -14,7 +14,8 @@ from typing import Any
 
 from thalweg import _core
 from thalweg._base.errors import Error
-from thalweg._recording.control import OF_RECORDING
+from thalweg._base.signals import OF_RECORDING
+from thalweg._devices.board import Board, beat
 from thalweg._recording.source import open_source
 
 
@@ -47,6 +48,7 @@ def main() -> int:
     for number in OF_RECORDING:
         signal.signal(number, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, OF_RECORDING)  # the recording process blocked them at the start
+    threading.Thread(target=beat, args=(Board(int(sys.argv[1])),), daemon=True).start()
     try:
         work()
     except (Error, BrokenPipeError) as error:

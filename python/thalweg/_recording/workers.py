@@ -12,7 +12,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from thalweg._base.errors import SystemError  # noqa: A004
-from thalweg._recording.control import OF_RECORDING
+from thalweg._base.signals import OF_RECORDING
+from thalweg._devices.board import Board
+from thalweg._recording.silence import DEADLINE_S, Silence
 
 
 @contextlib.contextmanager
@@ -26,23 +28,35 @@ def _held_back() -> Iterator[None]:
 
 
 class WorkerProcess:
-    def __init__(self, configuration: dict[str, Any], streams: list[str]) -> None:
+    module = "thalweg._recording.worker"
+    has_own_session = False  # then a signal of the terminal does not reach it
+
+    def __init__(self, configuration: dict[str, Any], streams: list[str], deadline_s: float = DEADLINE_S) -> None:
         self.streams = streams
+        self.board = Board.create()
+        self.silence = Silence(self.board, deadline_s)
         self.ready = threading.Event()  # set when the process is ready or has ended
         self.error = ""
         self._has_reported = False
+        self.killed_for = ""  # what it did not do in time
+        self._prepare()
         self._log = tempfile.TemporaryFile(mode="w+")  # noqa: SIM115 - close() closes it
         with _held_back():
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "thalweg._recording.worker"],
+                [sys.executable, "-m", self.module, str(self.board.file)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self._log,
                 text=True,
+                pass_fds=[self.board.file],
+                start_new_session=self.has_own_session,
             )
         self._listener = threading.Thread(target=self._listen, daemon=True)
         self._listener.start()
         self.say(json.dumps(configuration))
+
+    def _prepare(self) -> None:
+        """Sets up the board before the process begins."""
 
     @property
     def pid(self) -> int:
@@ -70,9 +84,14 @@ class WorkerProcess:
             return ""
         if self.error:
             return self.error
+        if self.killed_for:
+            return self._of_process(f"{self.killed_for} and was killed")
         how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code} and no report"
         if code >= 0:
             how += self._last_words()
+        return self._of_process(how)
+
+    def _of_process(self, how: str) -> str:
         return (
             f"producer process {self.pid} ({', '.join(self.streams)}) {how}: "
             "the records that it had published by then are in the file"
@@ -84,6 +103,7 @@ class WorkerProcess:
         for stream in (self._process.stdin, self._process.stdout, self._log):
             with contextlib.suppress(OSError):
                 stream.close()  # type: ignore[union-attr]
+        self.board.close()
 
     def _listen(self) -> None:
         assert self._process.stdout
@@ -94,11 +114,15 @@ class WorkerProcess:
                 continue
             if not isinstance(message, dict):
                 continue
+            self._hear(message)
             if "ready" in message:
                 self.ready.set()
             self._has_reported = "rows" in message
             self.error = message.get("error", "")
         self.ready.set()
+
+    def _hear(self, message: dict[str, Any]) -> None:
+        """Takes a message, in the thread that listens."""
 
     def _last_words(self) -> str:
         self._log.seek(0)
@@ -110,7 +134,13 @@ class RecordingWorkers:
     """All producer processes. Streams are distributed over them in turn."""
 
     def __init__(
-        self, handle: str, source: dict[str, Any], names: list[str], processes: int, table_prefix: str = ""
+        self,
+        handle: str,
+        source: dict[str, Any],
+        names: list[str],
+        processes: int,
+        table_prefix: str = "",
+        deadline_s: float = DEADLINE_S,
     ) -> None:
         self._processes: list[WorkerProcess] = []
         try:
@@ -122,7 +152,7 @@ class RecordingWorkers:
                     "streams": streams,
                     "table_prefix": table_prefix,
                 }
-                self._processes.append(WorkerProcess(configuration, [names[stream] for stream in streams]))
+                self._processes.append(WorkerProcess(configuration, [names[stream] for stream in streams], deadline_s))
         except OSError as error:
             self.kill()
             raise SystemError(error.errno, f"cannot start a producer process ({error.strerror})") from None
@@ -149,6 +179,13 @@ class RecordingWorkers:
     def kill(self) -> None:
         for process in self._processes:
             process.kill()
+
+    def look(self) -> None:
+        """Kills processes that give no sign of life any more: problems() says it."""
+        for process in self._processes:
+            if not process.killed_for and process.is_running() and (missed := process.silence.missed()):
+                process.killed_for = missed
+                process.kill()
 
     def running(self) -> int:
         return sum(process.is_running() for process in self._processes)

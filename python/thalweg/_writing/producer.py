@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 from thalweg import _core
 from thalweg._append.columns import Array, columns_of, stored_columns
 from thalweg._base.errors import SystemError, UsageError, text_of  # noqa: A004
+from thalweg._base.given import integer_of, text_of_user
 from thalweg._schema.schema import Schema
 
 
@@ -96,6 +97,30 @@ class Producer:
         with self._lock:
             if self._core is not None:
                 self._core.idle()
+
+    def follow_rotation(self) -> None:
+        """Goes on in the next file if the run is continued in one, as `append` does.
+
+        Call it now and then while you have nothing to append: the earlier file cannot be closed before each producer
+        has left it. Raises SystemError if a write fails, or if the run cannot go on.
+        """
+        self._check_process()
+        with self._lock:
+            if self._core is not None:
+                self._core.follow_rotation()
+
+    def set_counters(self, counters: Mapping[str, int]) -> None:
+        """Shows what the source of the rows has counted since the producer began, for example {"lost_triggers": 5}.
+
+        `thalweg record` shows them in its report and its metrics, and keeps them in the file. A name has at most 23
+        bytes, and a producer at most 24 counters. Raises UsageError otherwise, or if a number is not 0 to 2^63 - 1.
+        """
+        self._check_process()
+        with self._lock:
+            for name, value in counters.items():
+                checked = text_of_user(name, "the name of a counter"), integer_of(value, f"counter '{name}'")
+                if self._core is not None:
+                    self._core.set_counter(*checked)
 
     def finish(self) -> None:
         """Writes the rows that are still in memory. The producer takes no more rows. A second call does nothing.

@@ -1,0 +1,148 @@
+"""What a device says of itself before there is a file."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import json
+import pkgutil
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from importlib import metadata
+from typing import Any
+
+from thalweg._base.errors import UsageError
+from thalweg._devices.board import check_size
+from thalweg._schema.schema import Schema, schema
+
+ENTRY_POINTS = "thalweg.sources"
+_CALLS = ("describe", "start", "next", "stop")
+_KEYS = ("tables", "clock", "lanes", "settings")
+_INTEGERS = ("int64", "uint64")
+_PER_NS = {"ps": 1000.0, "ns": 1.0, "us": 1e-3, "ms": 1e-6, "s": 1e-9}
+
+
+@dataclass(frozen=True)
+class ClockColumn:
+    """The column that holds the clock of the card."""
+
+    column: str
+    unit: str
+    restarts: bool = False  # each start sets it to 0
+    tables: tuple[str, ...] = ()
+
+    @property
+    def per_ns(self) -> float:
+        return _PER_NS[self.unit]
+
+
+@dataclass(frozen=True)
+class Description:
+    schema: Schema
+    lanes: tuple[tuple[str, ...], ...]
+    clock: ClockColumn | None
+    domain: str  # what the clock is, in words
+    settings: dict[str, Any]  # as the card took them
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns what the recorder gets."""
+        return {
+            "schema": self.schema.to_json(),
+            "clock": vars(self.clock) if self.clock else None,
+            "clock_domain": self.domain,
+            "lanes": self.lanes,
+            "settings": self.settings,
+        }
+
+
+def near(name: str, names: Iterable[str]) -> str:
+    """Returns the end of a sentence about an unknown name: the one that was probably meant, or all."""
+    names = list(names)
+    close = difflib.get_close_matches(name, names, n=1)
+    return f" (did you mean '{close[0]}'?)" if close else f" (there are {', '.join(names)})" if names else ""
+
+
+def names_of_plug_ins() -> list[str]:
+    """Returns the names of sources that installed packages have."""
+    return sorted({entry.name for entry in metadata.entry_points(group=ENTRY_POINTS)})
+
+
+def load_class(name: str) -> type[Any]:
+    """Returns the class of `module:Class`, or of an entry point. Raises UsageError if there is none."""
+    if ":" in name:
+        try:
+            found = pkgutil.resolve_name(name)
+        except (ImportError, AttributeError, ValueError) as error:
+            raise UsageError(f"source {name} cannot be loaded ({error}): give module:Class") from None
+    else:
+        found = next(iter(metadata.entry_points(group=ENTRY_POINTS, name=name))).load()
+    if missing := [call for call in _CALLS if not callable(getattr(found, call, None))]:
+        raise UsageError(f"source {name} has no {', no '.join(missing)}: `thalweg.sources.Source` lists what it needs")
+    return found  # type: ignore[no-any-return]
+
+
+def check_settings(source: str, maker: type[Any], settings: Mapping[str, Any]) -> None:
+    """Raises UsageError if the constructor does not take these settings, or needs others."""
+    parameters = inspect.signature(maker).parameters.values()
+    if not any(each.kind is each.VAR_KEYWORD for each in parameters):
+        known = [each.name for each in parameters if each.kind is not each.VAR_POSITIONAL]
+        for name in settings:
+            if name not in known:
+                raise UsageError(f"{source} has no setting '{name}'{near(name, known)}")
+    for each in parameters:
+        is_one = each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)
+        if is_one and each.default is each.empty and each.name not in settings:
+            raise UsageError(f"{source} needs the setting '{each.name}': give it")
+
+
+def description_of(source: str, given: Any, settings: Mapping[str, Any]) -> Description:
+    """Returns what `describe` returned. Raises UsageError if it cannot be recorded."""
+    if not isinstance(given, Mapping):
+        raise UsageError(f"describe of {source} returned {given!r}: return a dictionary with 'tables'")
+    for key in given:
+        if key not in _KEYS:
+            raise UsageError(f"describe of {source} returned '{key}', which means nothing{near(str(key), _KEYS)}")
+    if "tables" not in given:
+        raise UsageError(f"describe of {source} returned no 'tables': return what the device records")
+    tables = given["tables"]
+    made = tables if isinstance(tables, Schema) else schema(tables)
+    lanes = _lanes(source, made, given.get("lanes"))
+    check_size(len(lanes), len(made))
+    said = given.get("clock") or {}
+    took = given.get("settings") or dict(settings)
+    try:
+        json.dumps(took)
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"the settings of {source} cannot be kept in the file ({error}): give plain values") from None
+    return Description(made, lanes, _clock(source, made, said), str(said.get("domain", "")), dict(took))
+
+
+def _lanes(source: str, made: Schema, given: Any) -> tuple[tuple[str, ...], ...]:
+    if given is None:
+        return (tuple(made),)
+    lanes = tuple(tuple(lane) for lane in given)
+    if sorted(table for lane in lanes for table in lane) != sorted(made) or not all(lanes):
+        raise UsageError(f"the lanes of {source} do not have each table once: they are {lanes}")
+    return lanes
+
+
+def _clock(source: str, made: Schema, given: Mapping[str, Any]) -> ClockColumn | None:
+    for key in given:
+        if key not in ("column", "restarts", "domain"):
+            raise UsageError(f"the clock of {source} has no '{key}'{near(key, ('column', 'restarts', 'domain'))}")
+    column = given.get("column", "timestamp")
+    having = {table.name: table[column] for table in made.tables if column in table}
+    usable = {
+        name: type_
+        for name, type_ in having.items()
+        if type_.name in _INTEGERS and type_.unit in _PER_NS and not type_.shape
+    }
+    units = {type_.unit for type_ in usable.values()}
+    if len(units) == 1 and len(usable) == len(having):
+        return ClockColumn(column, units.pop(), bool(given.get("restarts", False)), tuple(usable))
+    if "column" in given or given.get("restarts"):
+        raise UsageError(
+            f"column '{column}' of {source} cannot be its clock: make it int64 or uint64, with one unit of "
+            f"{', '.join(_PER_NS)} in all tables"
+        )
+    return None

@@ -1,0 +1,115 @@
+"""The process of a device: it opens the device, describes it, and appends its rows, as the recorder asks on stdin.
+
+Each line is a JSON object. The recorder says {"open": {...}}, {"attach": {...}}, then "start", "pause", "resume",
+"rotated" and "stop". It hears {"described": {...}}, {"ready": true}, {"event": {...}}, and at the end {"rows": ...},
+{"lost": "..."} if the device may be opened again, or {"error": "..."} if that would not help. If the recorder ends, so
+does this process. What a plug-in prints goes to the log of the recorder.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import sys
+import threading
+import time
+import traceback
+from typing import Any
+
+from thalweg._base.errors import Error, UsageError, text_of
+from thalweg._base.signals import OF_RECORDING
+from thalweg._devices.board import Board, beat
+from thalweg._devices.description import check_settings, description_of, load_class
+from thalweg._devices.lanes import Lanes
+from thalweg._writing.attached import attach
+from thalweg.sources import DeviceLost
+
+
+class Recorder:
+    """The other end: what it asked for, and what it is told."""
+
+    def __init__(self) -> None:
+        self._out = os.fdopen(os.dup(1), "w")
+        os.dup2(2, 1)  # what is printed is no message
+        self._lock = threading.Lock()
+
+    def read(self) -> dict[str, Any]:
+        """Returns the next request, or an empty one if the recorder has ended."""
+        line = sys.stdin.readline()
+        return dict(json.loads(line)) if line else {}
+
+    def happened(self, event: dict[str, Any]) -> None:
+        """Tells what has happened to the device, and when."""
+        self.tell(event={"utc_ns": time.time_ns(), "monotonic_ns": time.monotonic_ns(), **event})
+
+    def tell(self, **message: Any) -> None:
+        with self._lock, contextlib.suppress(BrokenPipeError):  # the recorder may have ended
+            print(json.dumps(message), file=self._out, flush=True)
+
+
+def _obey(recorder: Recorder, lanes: Lanes, deadline_s: float) -> None:
+    while request := recorder.read():
+        lanes.obey(next(iter(request)))
+    lanes.obey("stop")
+    time.sleep(2 * deadline_s)  # no process remains that would stop this one if it hangs
+    os._exit(1)
+
+
+def record(recorder: Recorder, board: Board) -> None:
+    asked = recorder.read()["open"]
+    name, settings, deadline_s = asked["source"], asked["settings"], asked["deadline_s"]
+    maker = load_class(name)
+    check_settings(name, maker, settings)
+    try:
+        device = maker(**settings)
+    except (TypeError, ValueError) as error:
+        traceback.print_exc()
+        raise UsageError(f"{name} cannot be opened ({text_of(error)})") from None
+    board.begin(0, "describe", deadline_s)
+    description = description_of(name, device.describe(), settings)
+    board.end(0)
+    recorder.tell(described=description.to_json())
+    attached = recorder.read().get("attach")
+    if attached is None:  # the run has ended meanwhile
+        recorder.tell(rows=0)
+        return
+    run = attach(attached["handle"])
+    try:
+        lanes = Lanes(device, description, run, board, recorder.happened, deadline_s=deadline_s, **attached["as"])
+        recorder.tell(ready=True)
+        if "start" not in recorder.read():
+            recorder.tell(rows=0)
+            return
+        threading.Thread(target=_obey, args=(recorder, lanes, deadline_s), daemon=True).start()
+        lanes.work()
+        recorder.tell(rows=lanes.rows)
+    finally:
+        run.finish()  # whatever happened to the device, its rows are whole
+
+
+def main() -> int:
+    # Ctrl-C reaches all processes of the terminal, but only the recorder decides what it means.
+    for number in OF_RECORDING:
+        signal.signal(number, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, OF_RECORDING)  # the recorder blocked them at the start
+    recorder, board = Recorder(), Board(int(sys.argv[1]))
+    threading.Thread(target=beat, args=(board,), daemon=True).start()
+    try:
+        record(recorder, board)
+    except Error as error:
+        recorder.tell(error=str(error), usage=isinstance(error, UsageError))
+        return 1
+    except DeviceLost as error:
+        recorder.tell(lost=str(error) or "it says that it is lost")
+        return 1
+    except Exception as error:  # a plug-in may raise anything
+        traceback.print_exc()
+        recorder.tell(lost=text_of(error))
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

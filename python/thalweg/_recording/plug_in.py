@@ -1,0 +1,279 @@
+"""A device that is a class in Python, in a process of its own: opened, watched, and opened again if it is lost."""
+
+import contextlib
+import json
+import os
+import signal
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from thalweg._base.errors import SystemError, UsageError  # noqa: A004
+from thalweg._base.quantities import as_ordinal
+from thalweg._recording.device_events import DeviceEvents, Happening, now
+from thalweg._recording.options import DeviceLoss
+from thalweg._recording.silence import Silence
+from thalweg._recording.specs import DeviceSpec
+from thalweg._recording.watch import Problems
+from thalweg._recording.workers import WorkerProcess
+
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 1.5  # before the device is opened again
+_WELL_S = 10.0  # a device that has worked so long is opened again at once
+_LAST_WORDS_S = 1.0  # for what an ended process has said
+
+Counted = Callable[[], dict[str, Any]]
+
+
+class DeviceProcess(WorkerProcess):
+    module = "thalweg._devices.process"
+    has_own_session = True
+
+    def __init__(self, spec: DeviceSpec) -> None:
+        self.heard: deque[dict[str, Any]] = deque()
+        self._spec = spec
+        self._ended_s = 0.0
+        opened = {"source": spec.source, "settings": spec.settings, "deadline_s": spec.deadline_s}
+        super().__init__({"open": opened}, [spec.title], spec.deadline_s)
+
+    def _prepare(self) -> None:
+        self.board.begin(0, "open", self._spec.open_deadline_s)
+
+    def _hear(self, message: dict[str, Any]) -> None:
+        self.heard.append(message)
+
+    def has_ended(self) -> bool:
+        """Returns whether it has ended and has said all. A process that it has forked may keep its output open."""
+        if self._process.poll() is None:
+            return False
+        self._ended_s = self._ended_s or time.monotonic()
+        return not self._listener.is_alive() or time.monotonic() - self._ended_s > _LAST_WORDS_S
+
+    def how_it_ended(self) -> str:
+        code = self._process.poll()
+        assert code is not None
+        if code < 0:
+            return f"was killed by {signal.Signals(-code).name}"
+        return f"ended with code {code} and no report{self._last_words()}"
+
+    def kill(self) -> None:
+        """Ends the process, and those that it has started."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.pid, signal.SIGKILL)
+
+    def close(self) -> None:
+        self._process.wait()
+        self._listener.join(_LAST_WORDS_S)
+        for stream in (self._process.stdin, self._log):
+            with contextlib.suppress(OSError):
+                stream.close()  # type: ignore[union-attr]
+        self.board.close()
+
+
+class PlugIn:
+    """`counted` returns what has been counted by table, in all files and in the one that is written."""
+
+    def __init__(self, spec: DeviceSpec, problems: Problems, events: DeviceEvents, counted: Counted) -> None:
+        self.spec = spec
+        self.description: dict[str, Any] | None = None
+        self.failure = ""  # for which the run ends
+        self.has_ended = False
+        self.is_attached = False
+        self._problems, self._events, self._counted = problems, events, counted
+        self._process: DeviceProcess | None = None
+        self._handle = self._prefix = ""
+        self._is_recording = self._is_stopping = self._is_paused = False
+        self._left: dict[str, Any] = {}  # by an earlier process
+        self._reports: dict[str, Any] = {}
+        self._killed_for = ""
+        self._is_other = False  # it has other tables than before
+        self._pause_s = _FIRST_PAUSE_S
+        self._next_try_s = self._lost_s = self._since_s = 0.0
+        self._times_lost = 0
+
+    # What the run asks of all its sources.
+
+    def begin(self) -> None:
+        """Begins to open the device. Raises SystemError if no process can be started."""
+        self._reports, self._killed_for, self.is_attached = {}, "", False
+        try:
+            self._process = DeviceProcess(self.spec)
+        except OSError as error:
+            raise SystemError(
+                error.errno, f"cannot start the process of {self.spec.title} ({error.strerror})"
+            ) from None
+
+    def attach(self, handle: str, prefix: str) -> None:
+        """Lets the device append to this run, and later processes of it, too."""
+        self._handle, self._prefix = handle, prefix
+        self._say_attach()
+
+    def start(self) -> None:
+        self._is_recording, self._since_s = True, time.monotonic()
+        self._say("start")
+
+    def rotated(self, handle: str) -> None:
+        self._handle = handle
+        self._say("rotated")
+
+    def pause(self) -> None:
+        self._is_paused = True
+        self._say("pause")
+
+    def resume(self) -> None:
+        self._is_paused = False
+        self._say("resume")
+
+    def stop(self) -> None:
+        self._is_stopping = True
+        self._say("stop")
+
+    def kill(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+
+    def close(self) -> None:
+        if self._process is not None:
+            self._process.close()
+
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None and not self.has_ended
+
+    @property
+    def is_between(self) -> bool:
+        """Whether a process of it is about to attach: the run must not go on in another file before it has."""
+        return self._process is not None and not self.is_attached and not self.has_ended
+
+    # What happens to it.
+
+    def look(self) -> None:
+        """Takes what the process has said, and does what is due."""
+        process = self._process
+        if self.has_ended:
+            return
+        if process is None:
+            if self._is_stopping:
+                self.has_ended = True
+                self._problems.fail(f"{self.spec.title} was lost, and not open again when the run ended")
+            elif time.monotonic() >= self._next_try_s:
+                self.begin()
+            return
+        ended = process.has_ended()
+        while process.heard:
+            self._take(process.heard.popleft())
+        if ended:
+            self._end(process)
+        elif not self._killed_for and (missed := process.silence.missed()):
+            self._killed_for = missed
+            process.kill()
+
+    def _take(self, message: dict[str, Any]) -> None:
+        if described := message.get("described"):
+            self._describe(described)
+        elif message.get("ready"):
+            self.is_attached = True
+            if self._is_recording:
+                self._say("start")
+                if self._is_paused:
+                    self._say("pause")
+        elif event := message.get("event"):
+            self._note(event)
+        else:
+            self._reports |= message
+
+    def _describe(self, described: dict[str, Any]) -> None:
+        assert self._process is not None
+        self._process.silence = Silence(self._process.board, self.spec.deadline_s, len(described["lanes"]))
+        if self.description is None:
+            self.description = described
+            self._happened("opened")
+        elif json.loads(described["schema"]) != json.loads(self.description["schema"]):
+            self._is_other = True
+            self._reports["error"] = f"{self.spec.title} was opened again and has other tables now"
+            self._process.kill()
+        elif self._is_stopping:
+            self._process.kill()
+        else:
+            self._say_attach()
+
+    def _say_attach(self) -> None:
+        before = self._left | {"counters": self._counted()} if self._left else {}
+        self._say("attach", {"handle": self._handle, "as": {"prefix": self._prefix, "before": before}})
+
+    def _note(self, event: dict[str, Any]) -> None:
+        if "origin_ns" in event:
+            self._left |= {name: event[name] for name in ("origin_ns", "uncertainty_ns", "offset")}
+        self._happened(event["event"], event.get("text", ""), event)
+        if event["event"] == "overflow":
+            self._problems.note(f"{self.spec.title} overflowed ({event['text']}): it is started again")
+        if event["event"] == "reopened":
+            self._pause_s = _FIRST_PAUSE_S
+            self._problems.note(f"{self.spec.title} gives records again, {time.monotonic() - self._lost_s:.1f} s later")
+
+    def _end(self, process: DeviceProcess) -> None:
+        """The process has ended: as it was asked to, or not."""
+        reports, was_attached = self._reports, self.is_attached
+        last = self._last_timestamps(process)
+        how = self._killed_for or process.how_it_ended()
+        process.close()
+        self._process = None
+        if "rows" in reports and not self._killed_for:
+            self.has_ended = True
+            self._happened("stopped", "", {"from": max(last.values(), default=None)})
+            return
+        text = reports.get("error") or reports.get("lost") or f"it {how}"
+        if self.description is None:
+            self.has_ended = True
+            if reports.get("usage"):
+                raise UsageError(text)
+            raise SystemError(0, f"{self.spec.title} cannot be opened ({text})")
+        self._left |= {"last": last, "why": text}
+        if not was_attached and self._may_reopen and not self._is_other:
+            self._problems.note(f"{self.spec.title} cannot be opened again ({text}): this is tried until it can")
+            self._try_again()
+            return
+        self._happened("lost", text, {"from": max(last.values(), default=None)})
+        self._lose(text, is_final="error" in reports)
+
+    @property
+    def _may_reopen(self) -> bool:
+        return self._is_recording and not self._is_stopping and self.spec.on_loss == DeviceLoss.reopen
+
+    def _lose(self, text: str, *, is_final: bool) -> None:
+        self._times_lost += 1
+        times = "" if self._times_lost == 1 else f", for the {as_ordinal(self._times_lost)} time"
+        sentence = f"{self.spec.title} is lost{times} ({text})"
+        if self._may_reopen and not is_final:
+            self._problems.fail(f"{sentence}: it is opened again")
+            self._lost_s = time.monotonic()
+            if self._lost_s - self._since_s > _WELL_S:
+                self._pause_s = _FIRST_PAUSE_S
+            self._since_s = self._lost_s
+            self._try_again()
+            return
+        self.has_ended = True
+        if self._is_stopping:
+            self._problems.fail(f"{sentence} while it was stopped")
+        elif self._is_recording and self.spec.on_loss == DeviceLoss.going_on and not is_final:
+            self._problems.fail(f"{sentence}: the run goes on without it")
+        else:
+            self.failure = text if is_final else f"{sentence}: the run ends"
+
+    def _try_again(self) -> None:
+        self._next_try_s = time.monotonic() + self._pause_s
+        self._pause_s = min(2 * self._pause_s, _LONGEST_PAUSE_S)
+
+    def _last_timestamps(self, process: DeviceProcess) -> dict[str, int]:
+        names = [each["name"] for each in json.loads(self.description["schema"])["tables"]] if self.description else []
+        found = {name: process.board.last(table) for table, name in enumerate(names)}
+        before: dict[str, int] = self._left.get("last", {})
+        return before | {name: last for name, last in found.items() if last is not None}
+
+    def _happened(self, event: str, text: str = "", more: dict[str, Any] | None = None) -> None:
+        clock = (self.description or {}).get("clock") or {}
+        self._events.add(Happening(self.spec.title, event, text, clock.get("unit", ""), now() | (more or {})))
+
+    def _say(self, request: str, what: Any = True) -> None:
+        if self._process is not None:
+            self._process.say(json.dumps({request: what}))

@@ -1,0 +1,135 @@
+"""Which devices a run has, from its options: those of `--device` (in a file: [[device]]), or the one of `--source`."""
+
+import dataclasses
+import json
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from thalweg._base import quantities
+from thalweg._base.errors import UsageError
+from thalweg._devices.description import names_of_plug_ins, near
+from thalweg._recording.options import DeviceLoss, RecordOptions, SourceKind
+from thalweg._recording.source import own_options
+
+_OF_DEVICE = ("source", "name", "on-loss", "deadline", "open-deadline")
+
+
+@dataclass(frozen=True)
+class DeviceSpec:
+    """A device that is to be opened."""
+
+    source: str
+    name: str = ""
+    settings: dict[str, Any] = field(default_factory=dict)
+    on_loss: DeviceLoss = DeviceLoss.reopen
+    deadline_s: float = 10.0
+    open_deadline_s: float = 60.0
+    built_in: RecordOptions | None = None
+    """The options of a source that is built in."""
+
+    @property
+    def title(self) -> str:
+        """What messages and events call it."""
+        return self.name or self.source
+
+    @property
+    def prefix(self) -> str:
+        """What stands before the names of its tables."""
+        return f"{self.name}_" if self.name else ""
+
+
+def devices_of(options: RecordOptions) -> list[DeviceSpec]:
+    """Returns the devices. Raises UsageError if the options of one are wrong."""
+    if not options.device:
+        settings = dict(_setting(text) for text in options.setting or [])
+        return [_device(options, {"source": options.source}, settings)]
+    if options.source != RecordOptions.source or options.setting:
+        raise UsageError("--source and --setting cannot be given with --device: a device names its source and settings")
+    specs = [_of_table(options, _table(text)) for text in options.device]
+    titles = [spec.title for spec in specs]
+    for title in titles:
+        if titles.count(title) > 1:
+            raise UsageError(f"two devices are called '{title}': give each a name of its own, as name = \"left\"")
+    return specs
+
+
+def _table(text: str) -> dict[str, Any]:
+    try:
+        return dict(json.loads(text))
+    except ValueError:
+        pass
+    try:
+        table = tomllib.loads(f"device = {text}")["device"]
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(
+            f'--device {text} is not a table of TOML ({error}): write {{source = "module:Class"}}'
+        ) from None
+    if not isinstance(table, dict):
+        raise UsageError(f'--device {text} is not a table of TOML: write {{source = "module:Class"}}')
+    return table
+
+
+def _setting(text: str) -> tuple[str, Any]:
+    name, equals, value = text.partition("=")
+    if not name or not equals:
+        raise UsageError(f"--setting {text} is not of the form NAME=VALUE: write for example --setting channels=4")
+    try:
+        return name, tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        return name, value  # a text without quotes
+
+
+def _of_table(options: RecordOptions, table: dict[str, Any]) -> DeviceSpec:
+    if not isinstance(table.get("source"), str):
+        raise UsageError(f'a device has no source (it is {table}): write source = "module:Class"')
+    known = {name: table[name] for name in _OF_DEVICE if name in table}
+    for name, value in known.items():
+        if not isinstance(value, str):
+            raise UsageError(f"'{name}' of a device is {value!r}: give a text in quotes")
+    return _device(options, known, {name: value for name, value in table.items() if name not in _OF_DEVICE})
+
+
+def _device(options: RecordOptions, known: Mapping[str, str], settings: dict[str, Any]) -> DeviceSpec:
+    source, name = known["source"], known.get("name", "")
+    if name and not name.isidentifier():
+        raise UsageError(
+            f"a device cannot be called '{name}': use letters, digits and _, since its tables get the name"
+        )
+    title = name or source
+    deadline_s, opening_s = (
+        quantities.duration_ns(known.get(key, otherwise)) * 1e-9
+        for key, otherwise in (("deadline", options.device_deadline), ("open-deadline", options.open_deadline))
+    )
+    if source in list(SourceKind):
+        if "on-loss" in known or options.on_device_loss != RecordOptions.on_device_loss:
+            raise UsageError(f"it cannot be said what to do if {title} is lost (it is built in): leave it out")
+        if settings and not options.device:
+            raise UsageError(f"--setting cannot be given with --source {source} (it has options): leave it out")
+        return DeviceSpec(source, name, settings, deadline_s=deadline_s, built_in=_built_in(options, source, settings))
+    if ":" not in source and source not in names_of_plug_ins():
+        names = [*SourceKind, *names_of_plug_ins()]
+        raise UsageError(f"there is no source '{source}'{near(source, names)}; a class of yours is module:Class")
+    own_options(dataclasses.replace(options, source=source), "")
+    loss = known.get("on-loss", options.on_device_loss)
+    if loss not in list(DeviceLoss):
+        raise UsageError(f"'on-loss' of device '{title}' is '{loss}'{near(loss, DeviceLoss)}")
+    return DeviceSpec(source, name, settings, DeviceLoss(loss), deadline_s, opening_s)
+
+
+def _built_in(options: RecordOptions, source: str, settings: dict[str, Any]) -> RecordOptions:
+    """Returns the options with those of the table of a source that is built in."""
+    names = {name.replace("_", "-"): name for name in own_options(dataclasses.replace(options, source=source), source)}
+    changed = {}
+    for name, value in settings.items():
+        if name not in names:
+            raise UsageError(f"{source} has no setting '{name}'{near(name, names)}")
+        default = getattr(RecordOptions, names[name])
+        try:
+            changed[names[name]] = type(default)(value)
+        except (TypeError, ValueError):
+            raise UsageError(
+                f"setting '{name}' of {source} cannot be {value!r}: give it as the option --{name}"
+            ) from None
+    return dataclasses.replace(options, source=source, **changed)

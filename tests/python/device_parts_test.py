@@ -1,0 +1,235 @@
+"""The parts of a device's process: its clock, its counters, its lanes, and how the recorder sees that it hangs."""
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from recording import wait_for
+
+import thalweg as tw
+from thalweg._devices.board import Board
+from thalweg._devices.clock import DeviceClock
+from thalweg._devices.description import check_settings, description_of
+from thalweg._devices.lanes import Lanes
+from thalweg._devices.rows import Counters
+from thalweg._recording.silence import Silence
+from thalweg.sources import Overflow
+
+ROW = {"timestamp": tw.uint64(unit="us"), "x": tw.uint16}
+
+
+def described(*, tables: tuple[str, ...] = ("a", "b"), **more: Any) -> Any:
+    return description_of("Card", {"tables": dict.fromkeys(tables, ROW), **more}, {})
+
+
+def started(clock: DeviceClock, at_ns: int, event: str = "started", card: int | None = None) -> None:
+    clock.started(at_ns - 2_000, at_ns + 2_000, card, event, "", None)
+
+
+def stamps(clock: DeviceClock, table: str, *values: int) -> list[int]:
+    return list(map(int, clock.align(table, np.array(values, np.uint64))[0]))
+
+
+def test_a_clock_that_begins_at_0_is_aligned_by_the_host() -> None:
+    clock = DeviceClock(described(clock={"restarts": True}), Board.create(), {})
+    started(clock, 1_000_000_000, event="")
+    assert stamps(clock, "a", 10, 20) == [10, 20]
+    started(clock, 1_003_000_000)
+    values, told = clock.align("b", np.array([7], np.uint64))
+    assert values.tolist() == [3007]
+    assert told is not None
+    assert (told["from"], told["until"], told["offset"], told["uncertainty"]) == (20, 3007, 3000, 4)
+    assert stamps(clock, "a", 8) == [3008]
+    assert clock.times_ns() == {"dead_time_ns": 2_987_000, "live_time_ns": 11_000}
+
+
+def test_the_host_is_not_believed_where_time_would_go_back() -> None:
+    clock = DeviceClock(described(clock={"restarts": True}), Board.create(), {})
+    started(clock, 0, event="")
+    assert stamps(clock, "a", 5_000) == [5_000]
+    started(clock, 1_000_000)  # 1 ms later, by the host
+    assert stamps(clock, "b", 0) == [5_001]
+    assert stamps(clock, "a", 0) == [5_001]
+
+
+def test_a_clock_that_goes_on_stays_as_it_is_until_it_was_set_back() -> None:
+    clock = DeviceClock(described(), Board.create(), {})
+    started(clock, 0, event="")
+    assert stamps(clock, "a", 500, 900) == [500, 900]
+    assert stamps(clock, "b", 400) == [400]
+    started(clock, 10_000_000)
+    assert stamps(clock, "b", 450) == [450]  # behind the last of this table
+    assert stamps(clock, "a", 950) == [950]
+    assert clock.backward == 0
+    assert stamps(clock, "a", 100) == [100]  # without a restart: as the device gives it, and counted
+    assert clock.backward == 1
+    started(clock, 20_000_000)
+    assert stamps(clock, "a", 3) == [20_003]
+
+
+def test_a_later_process_goes_on_behind_the_earlier_one() -> None:
+    before = {"origin_ns": 0, "uncertainty_ns": 1_000, "offset": 0, "last": {"a": 700}}
+    clock = DeviceClock(described(clock={"restarts": True}), Board.create(), before)
+    started(clock, 5_000_000, event="reopened", card=100)
+    values, told = clock.align("a", np.array([101], np.uint64))
+    assert values.tolist() == [5_001]
+    assert told is not None
+    assert (told["from"], told["until"], told["uncertainty"]) == (700, 5_001, 3)
+    assert clock.times_ns()["dead_time_ns"] == 4_301_000
+
+
+def test_counters_that_fall_are_added_up_and_those_of_earlier_processes_stay() -> None:
+    counters = Counters(["a", "b"], {"all": {"a": {"lost": 100}}, "file": {"a": {"lost": 30}}})
+    counters.take({"lost": 5})
+    assert counters.shown() == {"a": {"lost": 75}}  # the other 30 are in this file already
+    counters.take({"a": {"lost": 2}, "b": {"late": 1}})
+    counters.leave_file()
+    assert counters.shown() == {"a": {"lost": 107}, "b": {"late": 1}}
+    for wrong, said in (({"rows": 1}, "cannot be called 'rows'"), ({"c": {"x": 1}}, "is no table"), (5, "returned 5")):
+        with pytest.raises(tw.UsageError, match=said):
+            counters.take(wrong)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"table": {}}, "returned 'table', which means nothing .did you mean 'tables'"),
+        ({}, "returned no 'tables'"),
+        (None, "return a dictionary"),
+        ({"tables": {"a": ROW}, "lanes": [["a"], ["a"]]}, "do not have each table once"),
+        ({"tables": {"a": {"timestamp": tw.float64}}, "clock": {"restarts": True}}, "cannot be its clock"),
+        ({"tables": {"a": ROW}, "clock": {"restart": True}}, "has no 'restart' .did you mean 'restarts'"),
+        ({"tables": {"a": ROW}, "settings": {"x": object()}}, "cannot be kept in the file"),
+    ],
+)
+def test_a_wrong_description_is_refused(given: Any, said: str) -> None:
+    with pytest.raises(tw.UsageError, match=said):
+        description_of("Card", given, {})
+
+
+def test_settings_are_those_of_the_constructor() -> None:
+    class Open:
+        def __init__(self, **settings: Any) -> None: ...
+
+    class Card:
+        def __init__(self, address: str, gain: float = 1) -> None: ...
+
+    check_settings("Any", Open, {"what": 1})
+    check_settings("Card", Card, {"address": "x", "gain": 2})
+    with pytest.raises(tw.UsageError, match=r"no setting 'adress' .did you mean 'address'"):
+        check_settings("Card", Card, {"adress": "x"})
+    with pytest.raises(tw.UsageError, match="needs the setting 'address'"):
+        check_settings("Card", Card, {"gain": 2})
+
+
+class Steps:
+    """A clock that the test moves."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now_s = 100.0
+        monkeypatch.setattr("thalweg._recording.silence.time.monotonic", lambda: self.now_s)
+
+    def until(self, seconds: float, look: Callable[[], str], step_s: float = 0.05) -> str:
+        said, end_s = "", self.now_s + seconds
+        while self.now_s < end_s and not said:
+            self.now_s += step_s
+            said = look()
+        return said
+
+
+def test_a_deadline_is_that_of_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps, board = Steps(monkeypatch), Board.create()
+    silence = Silence(board, deadline_s=2.0, lanes=2)
+    board.begin(1, "next", 1.0)
+    assert steps.until(0.9, silence.missed) == ""
+    board.end(1)
+    board.begin(1, "next", 1.0)
+    assert steps.until(0.9, silence.missed) == ""
+    assert steps.until(0.3, silence.missed) == "did not return from next within 1 s"
+
+
+def test_a_process_that_stands_still_is_seen_and_a_recorder_that_did_is_not_counted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    steps, board = Steps(monkeypatch), Board.create()
+    silence = Silence(board, deadline_s=2.0)
+    assert steps.until(10, silence.missed) == ""  # it has not begun
+    board.beat()
+    assert silence.missed() == ""
+    steps.now_s += 3600  # Ctrl-Z
+    assert silence.missed() == ""
+    board.beat()
+    assert silence.missed() == ""
+    assert steps.until(2.2, silence.missed) == "has given no sign of life for 2 s"
+
+
+class TwoLanes:
+    """It fills its memory once, in its second lane, and notes which calls came at the same time."""
+
+    def __init__(self, rows: int) -> None:
+        self.rows, self.given = rows, {0: 0, 1: 0}
+        self.inside = 0
+        self.together = self.starts = self.stops = 0
+        self.has_overflowed = False
+        self._lock = threading.Lock()
+
+    def start(self) -> None:
+        assert self.inside == 0
+        self.starts += 1
+
+    def stop(self) -> None:
+        assert self.inside == 0
+        self.stops += 1
+
+    def next(self, _timeout: float, lane: int) -> dict[str, Any] | None:
+        with self._lock:
+            self.inside += 1
+            self.together = max(self.together, self.inside)
+        time.sleep(0.001)
+        try:
+            if lane == 1 and self.given[1] == 50 and not self.has_overflowed:
+                self.has_overflowed = True
+                raise Overflow
+            if self.given[lane] == self.rows:
+                raise StopIteration
+            self.given[lane] += 1
+            row = {"timestamp": np.array([self.given[lane]], np.uint64), "x": np.zeros(1, np.uint16)}
+            return {"ab"[lane]: row}
+        finally:
+            with self._lock:
+                self.inside -= 1
+
+
+@pytest.mark.parametrize("suffix", [".h5", ".root"])
+def test_lanes_are_read_at_once_and_the_device_is_started_alone(tmp_path: Path, suffix: str) -> None:
+    device, told = TwoLanes(200), []
+    with tw.create(tmp_path / f"run{suffix}", {"a": ROW, "b": ROW}) as out:
+        with tw.attach(out.handle) as run:
+            lanes = Lanes(
+                device, described(lanes=[["a"], ["b"]]), run, Board.create(), told.append, deadline_s=10, prefix=""
+            )
+            lanes.work()
+        (status,) = [out.status()]
+        assert status.rows == 400
+    assert device.together == 2
+    assert (device.starts, device.stops) == (2, 2)
+    assert [event["event"] for event in told] == ["started", "overflow", "started"]
+    read = tw.open(tmp_path / f"run{suffix}")
+    assert read["a"].read(["timestamp"])["timestamp"].tolist() == list(range(1, 201))
+    assert (np.diff(read["b"].read(["timestamp"])["timestamp"].astype(np.int64)) > 0).all()
+
+
+def test_a_producer_shows_what_its_source_counts(tmp_path: Path) -> None:
+    with tw.create(tmp_path / "run.h5", {"a": ROW}) as out:
+        producer = out.producer("a")
+        producer.set_counters({"lost": 2})
+        producer.set_counters({"lost": 3, "late": 1})
+        producer.follow_rotation()
+        wait_for(lambda: [each.named for each in out._core.status().producers] == [{"lost": 3, "late": 1}])
+        for wrong in ({"x" * 24: 1}, {"lost": -1}, {f"c{number}": 1 for number in range(40)}):
+            with pytest.raises(tw.UsageError, match="count"):
+                producer.set_counters(wrong)

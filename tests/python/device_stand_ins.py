@@ -1,0 +1,132 @@
+"""Devices for the tests of `thalweg record --source module:Class`: they fail as they are told."""
+
+import ctypes
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import thalweg as tw
+from thalweg.sources import DeviceLost, Overflow
+
+ROW = {"timestamp": tw.uint64(unit="ns"), "number": tw.uint32}
+
+
+def hold_the_interpreter(seconds: float) -> None:
+    ctypes.PyDLL(None).usleep(round(seconds * 1e6))
+
+
+class Card:
+    """Its clock begins at 0 with each start, and `faults` come one after the other, each behind `each` records.
+
+    `notes` is a folder in which it keeps what the next process of it must know: how many records were handed out, and
+    how many faults there have been. It has no more records behind the last fault and `each` records more.
+    """
+
+    def __init__(self, notes: str, faults: str = "", each: int = 50, period_ns: int = 1_000_000, table: str = "ch0"):
+        self.notes, self.each, self.period_ns, self.table = Path(notes), each, period_ns, table
+        self.faults = faults.split(",") if faults else []
+        self.handed = self._noted("handed")
+        self.done = self._noted("faults")
+        print("a library speaks")
+        if self._noted("absent"):
+            self._note("absent", self._noted("absent") - 1)
+            raise DeviceLost("there is no card")
+
+    def _note(self, name: str, number: int) -> None:
+        """Writes a note at once: the process may be killed at any time."""
+        (self.notes / "new").write_text(str(number))
+        os.replace(self.notes / "new", self.notes / name)
+
+    def _noted(self, name: str) -> int:
+        path = self.notes / name
+        return int(path.read_text()) if path.exists() else 0
+
+    def describe(self) -> dict[str, Any]:
+        clock = {"column": "timestamp", "restarts": True, "domain": "ns since the start of the card"}
+        return {"tables": {self.table: ROW}, "clock": clock, "settings": {"period_ns": self.period_ns}}
+
+    def start(self) -> int:
+        self.begin_ns, self.records = time.monotonic_ns(), 0
+        return 0
+
+    def next(self, timeout: float) -> dict[str, Any] | None:
+        if self.handed >= (self.done + 1) * self.each:
+            if self.done == len(self.faults):
+                raise StopIteration
+            self._fail()
+        due = (time.monotonic_ns() - self.begin_ns) // self.period_ns - self.records
+        count = min(due, (self.done + 1) * self.each - self.handed)
+        if count <= 0:
+            time.sleep(min(timeout, self.period_ns * 1e-9))
+            return None
+        stamps = np.arange(self.records, self.records + count, dtype=np.uint64) * np.uint64(self.period_ns)
+        numbers = np.arange(self.handed, self.handed + count, dtype=np.uint32)
+        self.records += count
+        self.handed += count
+        self._note("handed", self.handed)
+        return {self.table: {"timestamp": stamps, "number": numbers}}
+
+    def _fail(self) -> None:
+        fault = self.faults[self.done]
+        self.done += 1
+        self._note("faults", self.done)
+        if fault == "raise":
+            raise KeyError("a fault of the plug-in")
+        if fault == "lost":
+            raise DeviceLost("the cable is out")
+        if fault == "absent":
+            self._note("absent", 2)
+            raise DeviceLost("the power is off")
+        if fault == "overflow":
+            raise Overflow("4 GB are full", lost=7)
+        if fault == "exit":
+            os._exit(3)
+        if fault == "segfault":
+            os.kill(os.getpid(), 11)
+        if fault == "hang":
+            time.sleep(3600)
+        if fault == "hold":
+            hold_the_interpreter(3600)
+        if fault == "fork" and os.fork() == 0:
+            time.sleep(3600)  # with the output of its parent open
+        if fault == "fork":
+            os._exit(4)
+
+    def counters(self) -> dict[str, int]:
+        return {"triggers": self.records, "lost_triggers": 0, "resets": 1}
+
+    def stop(self) -> None:
+        print("it has stopped")
+
+
+class Silent(Card):
+    """It gives one record and then none, and hangs in `describe` or `stop` if it is told."""
+
+    def __init__(self, hangs_in: str = "", wrong: str = ""):
+        self.hangs_in, self.wrong = hangs_in, wrong
+        self.has_given = False
+
+    def describe(self) -> dict[str, Any]:
+        if self.hangs_in == "describe":
+            time.sleep(3600)
+        return {"tables": {"ch0": ROW, "slow/er": {"x": tw.float32}}}
+
+    def start(self) -> None:
+        pass
+
+    def next(self, timeout: float) -> dict[str, Any] | None:
+        if self.has_given:
+            time.sleep(timeout)
+            return None
+        self.has_given = True
+        number = np.zeros(1, np.float64 if self.wrong == "dtype" else np.uint32)
+        return {"ch1" if self.wrong == "table" else "ch0": {"timestamp": np.array([5], np.uint64), "number": number}}
+
+    counters = None  # type: ignore[assignment]
+
+    def stop(self) -> None:
+        if self.hangs_in == "stop":
+            time.sleep(3600)

@@ -1,0 +1,241 @@
+"""Devices that are classes in Python: whatever happens to their processes, all rows that they gave are in one file."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from recording import SMALL, THALWEG, record, recording, wait_for
+
+import thalweg as tw
+
+CARD, SILENT = "device_stand_ins:Card", "device_stand_ins:Silent"
+FAULTS = ("raise", "lost", "exit", "segfault", "hang", "hold", "fork", "absent", "overflow")
+
+
+@pytest.fixture(autouse=True)
+def plug_ins(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
+
+
+def events_of(path: Path, *, kinds: tuple[str, ...] = ()) -> list[dict[str, Any]]:
+    """The rows of device_events; a value that is missing is None."""
+    rows = tw.open(path)["device_events"]
+    found = [{name: _plain(value) for name, value in rows[row].items()} for row in range(len(rows))]
+    return [row for row in found if not kinds or row["event"] in kinds]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return int(value[0]) if len(value) else None
+    return value if isinstance(value, str) else int(value)
+
+
+def test_every_row_is_in_one_file_whatever_happens_to_the_device(tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    settings = ("--setting", f"notes={notes}", "--setting", f"faults={','.join(FAULTS)}")
+    report = record(tmp_path / "run.h5", "--source", CARD, *settings, "--device-deadline", "2s", code=1)
+    run = tw.open(tmp_path / "run.h5")
+    rows = run["ch0"].read(["timestamp", "number"])
+    assert rows["number"].tolist() == list(range(50 * (len(FAULTS) + 1)))
+    assert int((notes / "handed").read_text()) == len(run["ch0"]) == report["rows"]
+    steps = np.diff(rows["timestamp"].astype(np.int64))
+    assert steps.min() > 0
+
+    lost = events_of(tmp_path / "run.h5", kinds=("lost",))
+    said = [row["text"] for row in lost]
+    assert said == [
+        "KeyError: 'a fault of the plug-in'",
+        "the cable is out",
+        "it ended with code 3 and no report (a library speaks)",
+        "it was killed by SIGSEGV",
+        "it did not return from next within 2.1 s",
+        "it did not return from next within 2.1 s",
+        "it ended with code 4 and no report (a library speaks)",
+        "the power is off",
+    ]
+    for text in said:
+        assert any(text in problem and "it is opened again" in problem for problem in report["problems"])
+    # Dead time is the card's: what it did not see is what lies between the records.
+    again = [row for row in events_of(tmp_path / "run.h5") if row["until"] is not None]
+    assert [row["event"] for row in again] == ["reopened"] * 8 + ["started"]
+    stamps = rows["timestamp"].astype(np.int64).tolist()
+    for row in again:
+        place = stamps.index(row["until"])
+        assert row["from"] == stamps[place - 1]
+        assert row["offset"] == row["until"]  # its clock began at 0
+        assert 0 < row["uncertainty"] < 1_000_000_000
+    channel = report["channels"]["ch0"]
+    assert channel["dead_time_ns"] == sum(row["until"] - row["from"] for row in again)
+    assert channel["dead_time_ns"] > 2 * 2_000_000_000  # two calls that hung
+    assert 0 < channel["live_time_ns"] <= stamps[-1] - stamps[0] - channel["dead_time_ns"]
+    (overflow,) = events_of(tmp_path / "run.h5", kinds=("overflow",))
+    assert (overflow["lost_triggers"], overflow["text"]) == (7, "4 GB are full")
+    # What the card counts begins again with each start of it; what a process has not shown before it dies is lost.
+    assert channel["triggers"] <= len(stamps)
+    assert (channel["overflows"], channel["resets"]) == (1, 9)
+    assert run.metadata["clock_domain"] == "ns since the start of the card"
+    assert json.loads(run.metadata["source_settings"])["period_ns"] == 1_000_000
+    assert json.loads(run.metadata["counters"])["ch0"]["resets"] == 9
+
+
+def test_a_device_that_is_killed_is_seen_in_the_metrics(tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    options = ("--source", CARD, "--setting", f"notes={tmp_path / 'notes'}", "--setting", "each=1000000")
+    with recording(tmp_path / "run.root", *options, "--metrics", "0") as recorder:
+        (url,) = re.findall(r"http://[0-9.:]+/metrics", recorder.said)
+
+        def metric(name: str) -> float:
+            said = urllib.request.urlopen(url, timeout=10).read().decode()
+            found = re.findall(f'^thalweg_{name}{{channel="ch0"}} (.*)', said, re.MULTILINE)
+            return float(found[0]) if found else 0.0
+
+        wait_for(lambda: metric("triggers_total") > 100)
+        os.kill(recorder.workers()[0], signal.SIGKILL)
+        wait_for(lambda: metric("device_resets_total") == 2)
+        before = metric("triggers_total")
+        wait_for(lambda: metric("triggers_total") > before > 100)
+        assert metric("dead_time_seconds_total") > 0
+        recorder.signal(signal.SIGINT)
+        report = recorder.report(code=1)
+    assert report["ended_by"] == "signal"
+    (problem,) = report["problems"]
+    assert "is lost (it was killed by SIGKILL): it is opened again" in problem
+    rows = tw.open(tmp_path / "run.root")["ch0"].read(["number"])["number"]
+    steps = np.diff(rows.astype(np.int64))  # what was handed out, and not appended before the kill, is not there
+    assert rows[0] == 0
+    assert np.count_nonzero(steps != 1) <= 1
+    assert steps.min() == 1
+
+
+@pytest.mark.parametrize("loss", ["end", "continue"])
+def test_what_a_lost_device_means_can_be_said(tmp_path: Path, loss: str) -> None:
+    table = {"source": CARD, "name": "left", "notes": str(tmp_path), "faults": "lost", "each": 20, "on-loss": loss}
+    digitizer = {"source": "digitizer", "name": "right", "samples": 64, "channels": 2, "records": 3_000, "rate": "1kHz"}
+    (tmp_path / "run.toml").write_text(f"device = [{json.dumps(json.dumps(table))}]\n")
+    other = ("--device", json.dumps(table), "--device", json.dumps(digitizer))
+    report = record(tmp_path / "run.h5", *other, code=1)
+    run = tw.open(tmp_path / "run.h5")
+    assert list(run) == ["left_ch0", "right_ch0", "right_ch1", "device_events"]
+    assert len(run["left_ch0"]) == 20
+    assert report["ended_by"] == ("failure" if loss == "end" else "source")
+    assert (len(run["right_ch0"]) == 3000) is (loss == "continue")
+    (problem,) = report["problems"]
+    ends = {"end": ": the run ends", "continue": ": the run goes on without it"}
+    assert problem == "left is lost (the cable is out)" + ends[loss]
+    assert [row["event"] for row in events_of(tmp_path / "run.h5")] == ["opened", "started", "lost"]
+    assert json.loads(run.metadata["source_settings"])["left"]["period_ns"] == 1_000_000
+
+
+def test_devices_of_a_file_are_opened_once_each_and_pause_together(tmp_path: Path) -> None:
+    tables = ""
+    for name in ("left", "right"):
+        (tmp_path / name).mkdir()
+        tables += f'[[device]]\nsource = "{CARD}"\nname = "{name}"\nnotes = "{tmp_path / name}"\neach = 1000000\n'
+    (tmp_path / "run.toml").write_text('duration = "60s"\n' + tables)
+    with recording(tmp_path / "run.h5", "--config", tmp_path / "run.toml") as recorder:
+        assert len(recorder.workers()) == 2
+        recorder.signal(signal.SIGUSR1)
+        handed = [tmp_path / name / "handed" for name in ("left", "right")]
+        wait_for(lambda: _stands_still(handed))
+        recorder.signal(signal.SIGUSR2)
+        before = handed[0].read_text()
+        wait_for(lambda: handed[0].read_text() != before)
+        recorder.signal(signal.SIGINT)
+        report = recorder.report()
+    assert report["channels"].keys() == {"left_ch0", "right_ch0"}
+    for name in ("left", "right"):
+        rows = tw.open(tmp_path / "run.h5")[f"{name}_ch0"].read(["number"])["number"]
+        assert rows.tolist() == list(range(int((tmp_path / name / "handed").read_text())))
+
+
+def _stands_still(paths: list[Path]) -> bool:
+    before = [path.read_text() for path in paths]
+    time.sleep(0.5)
+    return before == [path.read_text() for path in paths]
+
+
+def test_a_silent_device_does_not_hold_up_the_next_file(tmp_path: Path) -> None:
+    options = ("--source", SILENT, "--max-file-time", "300ms", "--duration", "2s")
+    report = record(tmp_path / "run.h5", *options)
+    assert len(report["files"]) >= 3
+    assert report["rows"] == 1
+
+
+def test_counters_of_a_lost_device_stay_in_later_files(tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    settings = ("--setting", f"notes={tmp_path / 'notes'}", "--setting", "faults=lost,exit,overflow,exit")
+    options = ("--max-file-time", "150ms", "--setting", "each=300")
+    report = record(tmp_path / "run.h5", "--source", CARD, *settings, *options, code=1)
+    assert len(report["files"]) >= 4
+    assert report["rows"] == 1500
+    assert 800 < report["triggers"] <= 1500  # every fault costs what was counted last
+    assert report["channels"]["ch0"]["resets"] == 4
+    paths = [file["path"] for file in report["files"]]
+    numbers = np.concatenate([tw.open(path)["ch0"].read(["number"])["number"] for path in paths])
+    assert numbers.tolist() == list(range(1500))
+    assert sum(len(tw.open(path)["device_events"]) for path in paths) == 2 + 3 * 2 + 2 + 1
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ((CARD, "--setting", "nots=/tmp"), "device_stand_ins:Card has no setting 'nots' (did you mean 'notes'?)"),
+        ((CARD,), "device_stand_ins:Card needs the setting 'notes': give it"),
+        (
+            ("digitiser",),
+            "there is no source 'digitiser' (did you mean 'digitizer'?); a class of yours is module:Class",
+        ),
+        (("device_stand_ins:Crad",), "source device_stand_ins:Crad cannot be loaded (module 'device_stand_ins'"),
+        ((CARD, "--channels", "3"), "--channels cannot be given with --source device_stand_ins:Card (only with"),
+        (
+            (SILENT, "--setting", "hangs_in=describe", "--device-deadline", "1s"),
+            "(it did not return from describe within",
+        ),
+    ],
+)
+def test_what_is_wrong_is_said_before_there_is_a_file(tmp_path: Path, options: tuple[str, ...], said: str) -> None:
+    words = [THALWEG, "record", "--out", str(tmp_path / "run.h5"), "--source", *options]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
+    assert said in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert done.returncode == (1 if "hangs_in" in str(options) else 2)
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"), [("dtype", "table 'ch0', column 'number'"), ("table", "next returned rows of table 'ch1'")]
+)
+def test_rows_that_do_not_fit_end_the_run(tmp_path: Path, wrong: str, said: str) -> None:
+    report = record(tmp_path / "run.h5", "--source", SILENT, "--setting", f"wrong={wrong}", code=1)
+    (problem,) = report["problems"]
+    assert said in problem
+    assert report["ended_by"] == "failure"
+    assert report["files"][0]["complete"]
+
+
+def test_a_device_that_hangs_while_it_is_stopped_does_not_keep_the_run(tmp_path: Path) -> None:
+    options = ("--source", SILENT, "--setting", "hangs_in=stop", "--duration", "1s", "--device-deadline", "1s")
+    report = record(tmp_path / "run.h5", *options, code=1)
+    (problem,) = report["problems"]
+    assert problem.endswith("is lost (it did not return from stop within 1 s) while it was stopped")
+    assert report["rows"] == 1
+
+
+def test_a_producer_process_that_stands_still_ends_the_run(tmp_path: Path) -> None:
+    """The emulator records until its own clock ends, and a process that stands still has none."""
+    options = ("--rate", "500/s", "--duration", "2s", "--producers", 2, "--device-deadline", "2s")
+    with recording(tmp_path / "run.h5", *SMALL, *options) as recorder:
+        os.kill(recorder.workers()[0], signal.SIGSTOP)
+        report = recorder.report(code=1)
+    (problem,) = report["problems"]
+    assert "(ch0, ch2) has given no sign of life for 2 s and was killed" in problem
+    assert report["ended_by"] == "failure"
