@@ -15,6 +15,7 @@ from serving import shown
 from thalweg.cli import (
     convert,
     derive,
+    devices,
     explain,
     inspect,
     knobs,
@@ -32,8 +33,8 @@ from thalweg.cli import record as record_command
 
 # Later examples read what earlier ones write.
 COMMANDS = [
-    record_command, recover, snapshot, serve, mount, inspect, verify, plot, convert, derive, merge, knobs, topology,
-    trace, explain,
+    record_command, devices, recover, snapshot, serve, mount, inspect, verify, plot, convert, derive, merge, knobs,
+    topology, trace, explain,
 ]  # fmt: skip
 
 

@@ -239,3 +239,23 @@ def test_a_producer_process_that_stands_still_ends_the_run(tmp_path: Path) -> No
     (problem,) = report["problems"]
     assert "(ch0, ch2) has given no sign of life for 2 s and was killed" in problem
     assert report["ended_by"] == "failure"
+
+
+def test_devices_are_tried_as_a_run_would_use_them(tmp_path: Path, thalweg_command) -> None:
+    left = {"source": CARD, "name": "left", "notes": str(tmp_path), "each": 1_000_000}
+    right = {"source": "digitizer", "name": "right", "samples": 64, "channels": 1, "isotope": "111In", "rate": "1kHz"}
+    for number, table in enumerate((left, right)):
+        with (tmp_path / "run.toml").open("a" if number else "w") as file:
+            file.writelines(["[[device]]\n", *(f"{name} = {json.dumps(value)}\n" for name, value in table.items())])
+    done = thalweg_command("devices", "--config", tmp_path / "run.toml", "--json")
+    assert done.returncode == 0, done.stderr
+    tried = json.loads(done.stdout)
+    assert tried["tables"].keys() == {"left_ch0", "right_ch0"}
+    assert min(table["rows"] for table in tried["tables"].values()) > 100
+    assert tried["tables"]["left_ch0"]["resets"] == 1
+    assert [event["event"] for event in tried["events"]] == ["opened", "started", "stopped"]
+    assert tried["settings"]["right"]["isotope"] == "111In"
+    assert json.loads(thalweg_command("devices", "--json").stdout)["built_in"][:2] == ["digitizer", "replay"]
+    lost = thalweg_command("devices", "--source", CARD, "--setting", f"notes={tmp_path}", "--setting", "faults=raise")
+    assert lost.returncode == 1
+    assert "is lost (KeyError: 'a fault of the plug-in')" in lost.stderr

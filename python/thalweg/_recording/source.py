@@ -19,6 +19,11 @@ _OF_REPLAY = ("input", "loops", "compass_header", "allow_missing")
 _OWN = {"digitizer": _OF_DIGITIZER, "replay": _OF_REPLAY}
 
 
+def of_built_in() -> set[str]:
+    """Returns the names of all options of sources that are built in."""
+    return {name for names in _OWN.values() for name in names}
+
+
 def own_options(options: "RecordOptions", source: str) -> tuple[str, ...]:
     """Returns the options of a source that is built in. Raises UsageError if one of another source is given."""
     for own, names in _OWN.items():

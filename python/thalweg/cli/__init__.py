@@ -67,7 +67,7 @@ def _options(
 
 
 _DATA = ("record", "inspect", "verify", "recover", "snapshot", "serve", "mount", "convert", "merge", "derive", "plot")
-_COMMANDS = (*_DATA, "readout", "trace", "explain", "topology", "clean", "knobs")
+_COMMANDS = (*_DATA, "devices", "readout", "trace", "explain", "topology", "clean", "knobs")
 _registered: set[str] = set()
 
 

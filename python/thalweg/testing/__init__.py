@@ -1,0 +1,1 @@
+"""Conformance suites for what users write: import them into tests of your own."""
