@@ -1,4 +1,6 @@
 // Tests failures that were found between nodes of a run.
+#include <set>
+
 #include "tests/simulator/nodes_run.h"
 
 namespace thalweg::simulator {
@@ -139,6 +141,63 @@ TEST_P(EveryNodes, WhatARecoveryHasFoundSurvivesTheLossOfOthers) {
     run.cut_power();
     EXPECT_EQ(run.rows_of(1), rows);
     EXPECT_GT(rows, 0);
+}
+
+// The machine of the first node stands still while the run is recovered, so that what it did not sync is seen. Then it
+// loses its power, so many turns after the recovery has begun. Returns how many of its rows count.
+std::uint64_t rows_of_one_that_dies_in_a_recovery(NodesRun& run, bool is_in_pages, std::uint64_t turns) {
+    run.options.journal.main_rows_bytes = 0;
+    if (is_in_pages) run.options.commit.flush_interval_ns = 3'600'000'000'000;
+    bool is_there = false, is_stopped = false;
+    run.start(0, [&] {
+        auto const writer = run.come(0);
+        auto const producer = NodesRun::append(*writer, is_in_pages ? 100 : 1);
+        base::sleep_ns(100'000'000);
+        is_there = true;
+        base::sleep_ns(kNever / 2);
+    });
+    run.start(1, [&] {
+        auto const writer = run.come(1);
+        NodesRun::append(*writer).finish();
+        while (!is_stopped) base::sleep_ns(1'000'000);
+        writer->abandon();
+        dataset::recover(run.path, {.all_nodes_are_down = true});
+    });
+    std::uint64_t stops = kNever, dies = kNever;
+    run.play([&] {
+        auto& world = *run.world;
+        // While it syncs its journal, in which the row is by then.
+        if (stops == kNever && run.has("node-0001.journal.1")) stops = world.turns() + 20;
+        bool const is_time = is_in_pages ? is_there : world.turns() >= stops;
+        if (is_time && !is_stopped) world.stop_machine(0, 600'000'000'000);
+        is_stopped = is_stopped || is_time;
+        if (dies == kNever && run.has("recovering")) dies = world.turns() + turns;
+        if (world.turns() == dies) world.kill_machine(0, kNothing);
+        return false;
+    });
+    return run.rows_of(0);
+}
+
+constexpr Weather kSlowSync{.steps_per_turn = 30, .longest_sync_ns = 100'000'000};
+
+TEST_P(EveryNodes, OneThatIsLostDuringARecoveryLeavesNoDamagedPage) {
+    std::set<bool> counts;
+    for (std::uint64_t turns = 0; turns < 700 && !HasFailure(); turns += 20) {
+        NodesRun run(GetParam(), 2, false, kSlowSync);
+        counts.insert(rows_of_one_that_dies_in_a_recovery(run, true, turns) > 0);
+        EXPECT_EQ(run.rows_of(1), kRows) << turns;
+    }
+    EXPECT_EQ(counts.size(), 2) << "it dies early enough, or late enough";
+}
+
+TEST_P(EveryNodes, OneThatIsLostDuringARecoveryTakesItsJournalAlong) {
+    std::set<bool> counts;
+    for (std::uint64_t turns = 0; turns < 100 && !HasFailure(); turns += 2) {
+        NodesRun run(GetParam(), 2, false, kSlowSync);
+        counts.insert(rows_of_one_that_dies_in_a_recovery(run, false, turns) > 0);
+        EXPECT_EQ(run.rows_of(1), kRows) << turns;
+    }
+    EXPECT_EQ(counts.size(), 2) << "it dies early enough, or late enough";
 }
 
 // No other node has looked at the folder since it took a region there.

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "thalweg/base/assert.h"
+#include "thalweg/base/checksum.h"
 #include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
 #include "thalweg/base/units.h"
@@ -156,11 +157,15 @@ void note_joined(format::Completed const& completed, RunReport& report) {
     report.superseded_bytes = completed.superseded_bytes;
 }
 
-void write_again(storage::Storage& file, std::vector<KnownBytes> const& pages) {
+void write_again(storage::Storage& file, std::vector<UnsyncedPage> const& pages) {
     std::vector<std::byte> bytes;
     for (auto const& page : pages) {
         bytes.resize(page.size_bytes);
         file.read(page.offset, bytes);
+        if (base::xxh3(bytes) != page.check)
+            base::fail_system({fmt::format("{} has changed since it was read", file.path()),
+                               fmt::format("the page at offset {} is another one now", page.offset)},
+                              ENODATA);
         file.write(page.offset, bytes);
     }
 }
@@ -182,13 +187,13 @@ void begin_again(storage::Storage& file, format::Format const& format, Gathered 
     if (!gathered.has_barrier || state == RunState::copied) format.begin(file, gathered.head);
 }
 
-CompleteResult complete_run(storage::Storage& file, Journals const& journals, format::Format const& format,
-                            CompleteOptions const& options) {
-    trace::Traced traced(trace::Activity::complete_file, file.path().c_str(), 0);
+namespace {
+
+CompleteResult complete_once(storage::Storage& file, Journals const& journals, format::Format const& format,
+                             CompleteOptions const& options) {
     CompleteResult result;
     result.path = file.path();
     auto const begin_ns = base::thread_cpu_ns();
-    wait_for_killed_writers(file);
     auto gathered = gather(journals, file, options.state);
     if (options.check_gathered) options.check_gathered(gathered);
     auto const end_of_pages = gathered.facts.end_offset;
@@ -232,9 +237,32 @@ CompleteResult complete_run(storage::Storage& file, Journals const& journals, fo
                           "a file is complete before its journal says so");
     append_closed(journals.front(), gathered.journal_end);
     result.report = std::move(gathered.report);
-    traced.set_size(result.file_bytes);
-    traced.set_result(0);
     return result;
+}
+
+// Returns how often what other machines had written and not synced can vanish after it was seen: each can lose its
+// power once. If all nodes have finished, all is synced; and a copy is of one machine.
+std::uint32_t most_losses(Journals const& journals, RunState state) {
+    if (state != RunState::ended) return 0;
+    return node_of(journals.front().required_start()->preamble).nodes - 1;
+}
+
+} // namespace
+
+CompleteResult complete_run(storage::Storage& file, Journals const& journals, format::Format const& format,
+                            CompleteOptions const& options) {
+    trace::Traced traced(trace::Activity::complete_file, file.path().c_str(), 0);
+    wait_for_killed_writers(file);
+    for (auto losses = most_losses(journals, options.state);; --losses) {
+        try {
+            auto result = complete_once(file, journals, format, options);
+            traced.set_size(result.file_bytes);
+            traced.set_result(0);
+            return result;
+        } catch (base::SystemError const& error) {
+            if (error.code != ENODATA || losses == 0) throw;
+        }
+    }
 }
 
 } // namespace thalweg::dataset

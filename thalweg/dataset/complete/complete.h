@@ -21,7 +21,7 @@
 //  2. Payload is durable before metadata names it: a BARRIER says so, or the pages are compared with their checksums
 //  and
 //     become durable with the first sync of the format. Pages that another machine wrote and did not sync are written
-//     again before that.
+//     again before that. If that machine loses its power before, all is done again with what is still there.
 //  3. The CLOSED record follows the last write. So a journal that says CLOSED is believed, except in a copy.
 //  4. Every step can be repeated after any interruption, with the same result. A file that is complete stays as it is,
 //     except that it is cut to its end, and that its last write is repeated: the kernel may have it in memory alone.
@@ -81,9 +81,10 @@ void note_joined(format::Completed const& completed, RunReport& report);
 // Throws base::DataError if the file is not of the run that the journal's head describes.
 void check_pair(storage::Storage const& file, format::Format const& format, model::RunHead const& head);
 
-// Writes these bytes again as they are. Another machine wrote them and did not sync: this machine can read them, but
-// its own sync need not cover them.
-void write_again(storage::Storage& file, std::vector<KnownBytes> const& pages);
+// Writes these pages again as they are. Another machine wrote them and did not sync: this machine can read them, but
+// its own sync need not cover them. Throws base::SystemError (ENODATA) if one of them is not what it was when it was
+// gathered: that machine has lost its power since then, and the page with it.
+void write_again(storage::Storage& file, std::vector<UnsyncedPage> const& pages);
 
 // Returns true if the file is complete and of this run. The journal may not know it yet.
 bool is_complete(storage::Storage const& file, format::Format const& format, model::RunHead const& head);

@@ -49,7 +49,7 @@ PageDoubt doubt(Page const& page, std::uint64_t bytes, storage::Storage const& f
 // Returns the offsets of bad pages. If one of them was durable, no page counts as durable any more. `checked` gets the
 // pages that were read and are good.
 std::vector<std::uint64_t> leave_out_bad_pages(JournalFacts& journal, storage::Storage const& file, RunState state,
-                                               RunReport& report, std::vector<KnownBytes>& checked) {
+                                               RunReport& report, std::vector<UnsyncedPage>& checked) {
     std::vector<std::uint64_t> bad_pages;
     auto const file_bytes = file.size();
     std::vector<std::byte> scratch;
@@ -61,7 +61,7 @@ std::vector<std::uint64_t> leave_out_bad_pages(JournalFacts& journal, storage::S
         bool const check_bytes = state == RunState::copied || (state == RunState::ended && !journal.is_durable(each));
         auto [reason, unreadable] = doubt(page, journal.known[i].size_bytes, file, file_bytes, check_bytes, scratch);
         if (journal.voided_pages.contains(page.offset)) reason = "was damaged when the run was resumed";
-        if (reason.empty() && check_bytes) checked.push_back(journal.known[i]);
+        if (reason.empty() && check_bytes) checked.push_back({page.offset, scratch.size(), base::xxh3(scratch)});
         if (reason.empty()) continue;
         bad_pages.push_back(page.offset);
         if (journal.is_durable(each) && !journal.voided_pages.contains(page.offset)) journal.forget_durable_items();

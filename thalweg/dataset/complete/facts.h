@@ -78,6 +78,13 @@ struct KnownBytes {
     std::uint32_t adler32 = 1;
 };
 
+// A page that is right and that no BARRIER covers: in a run of several nodes perhaps no node has synced it.
+struct UnsyncedPage {
+    std::uint64_t offset = 0;
+    std::uint64_t size_bytes = 0; // with the checksum that may follow it
+    std::uint64_t check = 0;      // base::xxh3 of all these bytes
+};
+
 // Says up to where a region of the file is in use: up to where a node has claimed it or, if that is not known, up to
 // its last page that is known.
 struct RegionUse {
@@ -103,8 +110,7 @@ struct Gathered {
     std::vector<UnitKey> left_out;        // units that do not count
     std::vector<KnownBytes> known;        // in no order
     std::vector<std::uint64_t> bad_pages; // their offsets
-    // Pages that are right and that no BARRIER covers: in a run of several nodes perhaps no node has synced them.
-    std::vector<KnownBytes> unsynced;
+    std::vector<UnsyncedPage> unsynced;
     std::vector<FinishRecord> unfinished; // producers that the journal does not see the end of: what it has of them
     std::map<std::uint32_t, std::vector<model::RowRange>> cut; // producers with gaps that cost whole rows: what is kept
     std::uint32_t next_producer = 0;                           // no number from here on was ever used

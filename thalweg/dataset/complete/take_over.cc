@@ -165,8 +165,12 @@ void open_and_check(UnfinishedRun& run) {
 }
 
 void write_all_again(storage::Storage& file) {
-    for (std::uint64_t offset = 0, end = file.size(); offset < end; offset += base::kMiB)
-        write_again(file, {{offset, std::min<std::uint64_t>(base::kMiB, end - offset)}});
+    std::vector<std::byte> bytes;
+    for (std::uint64_t offset = 0, end = file.size(); offset < end; offset += bytes.size()) {
+        bytes.resize(std::min<std::uint64_t>(base::kMiB, end - offset));
+        file.read(offset, bytes);
+        file.write(offset, bytes);
+    }
     file.sync();
 }
 

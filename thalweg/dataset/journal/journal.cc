@@ -86,7 +86,7 @@ class JournalReading {
                    std::vector<MetRows>& met) {
         auto const packed = unpack_rows(record.payload);
         if (!packed) return false;
-        auto address = rows_ ? rows_->add(segment, *packed, record.payload_offset + packed->stored_offset) : 0;
+        auto address = rows_ ? rows_->add(segment, *packed, record.payload_offset, record.payload) : 0;
         for (auto const& piece : packed->pieces) {
             met.push_back({piece, record.payload_offset, address});
             address += piece.bytes;

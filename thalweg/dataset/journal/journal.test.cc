@@ -93,6 +93,29 @@ TEST(Journal, GivesBackWhatWasAppended) {
     EXPECT_EQ(reading.records[2].payload.size(), 2 * sizeof(PageRecord));
 }
 
+// Another machine had them in its memory alone, and has lost its power since they were read.
+TEST(Journal, RowsThatHaveGoneSinceTheyWereReadAreNoZeros) {
+    auto const file = storage_of(small_journal());
+    JournalRows rows("run.h5.journal");
+    JournalRecord met{};
+    static_cast<void>(read_journal(
+        file,
+        [&](JournalRecord const& record) {
+            if (record.type == RecordType::rows) met = record;
+            return true;
+        },
+        &rows));
+    ASSERT_EQ(met.items_bytes, 3 * sizeof(std::uint64_t));
+    file->write(met.payload_offset, std::vector<std::byte>(file->size() - met.payload_offset));
+    std::vector<std::byte> items(met.items_bytes);
+    try {
+        rows.read(met.items_address, items);
+        FAIL() << "these are no rows that were appended";
+    } catch (base::SystemError const& error) {
+        EXPECT_EQ(error.code, ENODATA);
+    }
+}
+
 TEST(Journal, CutAnywhereItHasTheRecordsInFront) {
     auto const bytes = small_journal();
     auto const whole = read_all(*storage_of(bytes)).records;

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "thalweg/base/assert.h"
+#include "thalweg/base/checksum.h"
 #include "thalweg/base/error.h"
 #include "thalweg/base/units.h"
 #include "thalweg/codec/compressor.h"
@@ -128,10 +129,12 @@ std::vector<std::byte> unpack_items(std::span<std::byte const> stored, std::uint
 }
 
 std::uint64_t JournalRows::add(std::shared_ptr<storage::Storage const> segment, PackedRows const& packed,
-                               std::uint64_t offset) {
+                               std::uint64_t offset, std::span<std::byte const> payload) {
     auto const begin = size_bytes_;
     if (packed.items_bytes == 0) return begin;
-    stored_.push_back({begin, packed.items_bytes, std::move(segment), offset, packed.stored_bytes, packed.is_frame});
+    auto const check = base::xxh3(payload.subspan(packed.stored_offset, packed.stored_bytes));
+    stored_.push_back({begin, packed.items_bytes, std::move(segment), offset + packed.stored_offset,
+                       packed.stored_bytes, packed.is_frame, check});
     size_bytes_ += packed.items_bytes;
     return begin;
 }
@@ -146,6 +149,10 @@ JournalRows::Items JournalRows::items_of(std::size_t index) const {
     auto const& stored = stored_[index];
     std::vector<std::byte> bytes(stored.stored_bytes);
     stored.segment->read(stored.offset, bytes);
+    if (base::xxh3(bytes) != stored.check)
+        base::fail_system({fmt::format("{} has changed since it was read", stored.segment->path()),
+                           fmt::format("the rows at offset {} are others now", stored.offset)},
+                          ENODATA);
     auto items = std::make_shared<std::vector<std::byte> const>(
         stored.is_frame ? unpack_items(bytes, stored.bytes, true) : std::move(bytes));
     base::Lock const lock(mutex_);

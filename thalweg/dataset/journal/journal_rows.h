@@ -41,13 +41,15 @@ std::vector<std::byte> unpack_items(std::span<std::byte const> stored, std::uint
 
 // The items of all pieces that were found in the segments of a journal, one behind the other, as one storage that
 // cannot be written: addresses in it stay what they are, and what it needs it keeps open. Thread-safe once all are
-// added.
+// added. `read` throws base::SystemError (ENODATA) if the bytes of a record are not those that were added: another
+// machine that had written them and did not sync may have lost its power since then.
 class JournalRows final : public storage::Storage {
   public:
     explicit JournalRows(std::string path) : path_(std::move(path)) {}
 
-    // The items of a record, at this offset of this segment. Returns the address of the first.
-    std::uint64_t add(std::shared_ptr<storage::Storage const> segment, PackedRows const& packed, std::uint64_t offset);
+    // The items of a record, whose payload is at this offset of this segment. Returns the address of the first.
+    std::uint64_t add(std::shared_ptr<storage::Storage const> segment, PackedRows const& packed, std::uint64_t offset,
+                      std::span<std::byte const> payload);
 
     std::string const& path() const override { return path_; }
     std::string engine() const override { return "rows of a journal"; }
@@ -68,6 +70,7 @@ class JournalRows final : public storage::Storage {
         std::uint64_t offset = 0;
         std::uint64_t stored_bytes = 0;
         bool is_frame = false;
+        std::uint64_t check = 0; // base::xxh3 of the stored bytes
     };
     Items items_of(std::size_t index) const;
 
