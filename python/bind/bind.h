@@ -14,6 +14,7 @@ void bind_shared_run(nanobind::module_& module);
 void bind_reading(nanobind::module_& module);
 void bind_arrow(nanobind::module_& module);
 void bind_source(nanobind::module_& module);
+void bind_raw_source(nanobind::module_& module);
 void bind_felix(nanobind::module_& module);
 void bind_record(nanobind::module_& module);
 void bind_inspect(nanobind::module_& module);

@@ -13,6 +13,7 @@ NB_MODULE(_core, module) {
     bind_reading(module);
     bind_arrow(module);
     bind_source(module);
+    bind_raw_source(module);
     bind_felix(module);
     bind_record(module);
     bind_inspect(module);

@@ -33,6 +33,7 @@ void bind_worker(nb::module_& module) {
     bind_struct<&source::Counters::triggers, &source::Counters::lost, &source::Counters::piled_up,
                 &source::Counters::rows, &source::Counters::dead_time_ns, &source::Counters::live_time_ns,
                 &source::Counters::named>(module, "Counters");
+    bind_struct<&source::Remarks::missing, &source::Remarks::notes>(module, "Remarks");
     nb::class_<StreamResult>(module, "StreamResult")
         .def_ro("name", &StreamResult::name)
         .def_ro("rows", &StreamResult::rows)
@@ -42,7 +43,8 @@ void bind_worker(nb::module_& module) {
         .def("stop", &Worker::stop)
         .def("pause", &Worker::pause)
         .def("resume", &Worker::resume)
-        .def("results", &Worker::results);
+        .def("results", &Worker::results)
+        .def("remarks", &Worker::remarks);
     module.def("make_worker", make_worker, nb::arg("handle"), nb::arg("source"), nb::arg("streams"),
                nb::arg("table_prefix") = "", WithoutGil());
     module.def("open_recorded", open_recorded, nb::arg("path"), nb::arg("options"),

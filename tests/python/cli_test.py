@@ -176,7 +176,7 @@ def test_the_report_of_a_run_has_what_programs_need(tmp_path: Path) -> None:
     report = record(tmp_path / "run.h5", *SMALL, "--records", 100)
     assert report.keys() == {
         *("ended_by", "seconds", "close_seconds", "engine", "rows", "raw_bytes", "stored_bytes", "raw_bytes_per_s"),
-        *("triggers", "lost_triggers", "dead_time_fraction", "channels", "files", "memory", "problems"),
+        *("triggers", "lost_triggers", "dead_time_fraction", "channels", "files", "memory", "notes", "problems"),
     }
     assert report["channels"]["ch2"] | {"stored_bytes": 0, "live_time_ns": 0} == {
         "rows": 100,
@@ -260,6 +260,8 @@ def test_the_examples_in_the_help_work(
     monkeypatch.chdir(tmp_path)
     compass_file(Path("run.BIN"))
     Path("run.toml").write_text("channels = 2\nsamples = 100\n")
+    Path("row.toml").write_text('field = [{name = "energy", type = "uint16"}]\n')
+    Path("rows.dat").write_bytes(bytes(200))
     Path("train.py").write_text("import thalweg as tw\ntrain = [tw.Derivation('times.root', keep='timestamp')]\n")
     for name in ("a.root", "b.root"):
         record(Path(name), *SMALL, "--records", 100)

@@ -173,6 +173,14 @@ class Devices:
         """Returns how many processes record, with those of lost devices that are opened again."""
         return sum(each.running() for each in self._workers) + sum(not device.has_ended for device in self._plug_ins)
 
+    def missing(self) -> list[str]:
+        """Returns what is missing of the inputs of built-in sources, when their processes have ended."""
+        return [each for workers in self._workers for each in workers.missing()]
+
+    def notes(self) -> list[str]:
+        """Returns what else is to be said of these inputs, when their processes have ended."""
+        return [each for workers in self._workers for each in workers.notes()]
+
     def problems(self) -> list[str]:
         """Returns what ends the run."""
         of_plug_ins = [device.failure for device in self._plug_ins if device.failure]

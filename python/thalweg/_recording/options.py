@@ -11,6 +11,7 @@ import typer
 class SourceKind(StrEnum):
     digitizer = "digitizer"
     replay = "replay"
+    raw = "raw"
 
 
 class Isotope(StrEnum):
@@ -41,7 +42,7 @@ def _option(panel: str, text: str, **settings: Any) -> Any:
     return typer.Option(help=text, rich_help_panel=panel, **settings)
 
 
-CARD, REPLAY, DEVICE, OUTPUT = "Digitizer", "Replay", "Device", "Output"
+CARD, REPLAY, RAW, DEVICE, OUTPUT = "Digitizer", "Replay", "Raw rows", "Device", "Output"
 RUN, MACHINE, SEEN = "Run", "Machine", "Monitoring"
 
 
@@ -50,8 +51,8 @@ class RecordOptions:
     source: Annotated[
         str,
         typer.Option(
-            help="Source of the records: digitizer (emulated), replay (of a file), a class in Python as module:Class, "
-            "or a name that an installed package gives to its class.",
+            help="Source of the records: digitizer (emulated), replay (of a file), raw (rows from a pipe or socket), a "
+            "class in Python as module:Class, or a name that an installed package gives to its class.",
             metavar="NAME",
         ),
     ] = SourceKind.digitizer.value
@@ -100,7 +101,15 @@ class RecordOptions:
         str, _option(CARD, "On-board memory of each channel. If it is full, triggers are lost.", metavar="SIZE")
     ] = "4GB"
 
-    input: Annotated[str, _option(REPLAY, "File to replay: CoMPASS (.BIN) or HDF5.", metavar="FILE")] = ""
+    input: Annotated[
+        str,
+        _option(
+            REPLAY,
+            "File to replay: CoMPASS (.BIN) or HDF5. Raw rows: -, FILE, PIPE, tcp://HOST:PORT, udp://HOST:PORT, "
+            "unix:PATH or listen:[HOST:]PORT.",
+            metavar="INPUT",
+        ),
+    ] = ""
     loops: Annotated[int, _option(REPLAY, "How many times to replay the file. 0: without end.", min=0, metavar="N")] = 1
 
     compass_header: Annotated[
@@ -115,9 +124,22 @@ class RecordOptions:
 
     allow_missing: Annotated[
         bool,
-        _option(REPLAY, "Exit with code 0 even if part of the file cannot be read and replayed.", show_default=False),
+        _option(
+            REPLAY,
+            "Exit with code 0 even if part of the file cannot be read and replayed, or raw rows are missing.",
+            show_default=False,
+        ),
     ] = False
 
+    row: Annotated[
+        str,
+        _option(
+            RAW,
+            "How rows lie in the input: a file of TOML, or a dtype of NumPy, for example \"[('timestamp','<u8'),"
+            "('samples','<u2',(64,))]\".",
+            metavar="FILE.toml|DTYPE",
+        ),
+    ] = ""
     setting: Annotated[
         list[str] | None,
         _option(

@@ -1,7 +1,7 @@
 """The report of a recording."""
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from thalweg._base.paths import is_there
@@ -20,7 +20,8 @@ class RecordingReport:
     engine: str
     memory: str  # the folder of the producers' memory
     failures: list[str]
-    left_out: list[str]  # what cannot be read of the replayed file
+    left_out: list[str]  # what cannot be read of the replayed file, or is missing of an input
+    notes: list[str] = field(default_factory=list)  # what else is to be said of the inputs
     events: str = ""  # the table of what happened to devices, whose rows are no records
     allow_missing: bool = False
     abandoned: bool = False
@@ -55,6 +56,7 @@ class RecordingReport:
             "dead_time_fraction": total.dead_time_fraction,
             "channels": {name: channel.counters() for name, channel in self.channels.items()},
             "files": [_file(file) for file in self.files],
+            "notes": self.notes,
             "problems": self.problems,
         }
 
@@ -78,6 +80,7 @@ class RecordingReport:
         if self.memory != "/dev/shm":
             lines.append(f"Memory of the run was kept in {self.memory}, since /dev/shm was not used.")
         notes = dict.fromkeys(note for file in self.files if file.result for note in file.result.report.notes)
+        lines += self.notes
         return [*lines, *(_file_sentence(file, self.events) for file in self.files), *notes]
 
     @property

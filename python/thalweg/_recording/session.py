@@ -174,6 +174,7 @@ class RecordingSession:
         self._stop_ns = _core.monotonic_ns()
         for problem in self._devices.problems():
             self._fail(problem)
+        self._left_out += self._devices.missing()
         return True
 
     def _rotate(self) -> None:
@@ -303,6 +304,7 @@ class RecordingSession:
             failures=list(self._problems.failures),
             left_out=self._left_out,
             events=self._files.plan.events,
+            notes=self._devices.notes(),
             allow_missing=self._options.allow_missing,
             abandoned=self._abandoned,
         )

@@ -7,6 +7,7 @@ from thalweg import _core
 from thalweg._base import quantities
 from thalweg._base.errors import UsageError
 from thalweg._base.paths import is_there
+from thalweg._raw.settings import open_raw, raw_settings
 
 if TYPE_CHECKING:
     from thalweg._recording.options import RecordOptions
@@ -14,9 +15,8 @@ if TYPE_CHECKING:
 # An option that the chosen source does not have is an error and is not ignored.
 _OF_DIGITIZER = ("channels", "rate", "records", "isotope", "samples", "sample_rate", "seed", "onboard_memory")
 _OF_REPLAY = ("input", "loops", "compass_header", "allow_missing")
-
-
-_OWN = {"digitizer": _OF_DIGITIZER, "replay": _OF_REPLAY}
+_OF_RAW = ("input", "row", "allow_missing")
+_OWN = {"digitizer": _OF_DIGITIZER, "replay": _OF_REPLAY, "raw": _OF_RAW}
 
 
 def of_built_in() -> set[str]:
@@ -26,17 +26,20 @@ def of_built_in() -> set[str]:
 
 def own_options(options: "RecordOptions", source: str) -> tuple[str, ...]:
     """Returns the options of a source that is built in. Raises UsageError if one of another source is given."""
-    for own, names in _OWN.items():
-        for name in names if own != source else ():
-            if getattr(options, name) != getattr(type(options), name):
-                option = "--" + name.replace("_", "-")
-                raise UsageError(f"{option} cannot be given with --source {options.source} (only with --source {own})")
-    return _OWN.get(source, ())
+    of_source = _OWN.get(source, ())
+    for name in dict.fromkeys(name for names in _OWN.values() for name in names):
+        if name not in of_source and getattr(options, name) != getattr(type(options), name):
+            option = "--" + name.replace("_", "-")
+            owners = " or ".join(own for own, names in _OWN.items() if name in names)
+            raise UsageError(f"{option} cannot be given with --source {options.source} (only with --source {owners})")
+    return of_source
 
 
 def settings(options: "RecordOptions") -> dict[str, Any]:
     """Returns what `open_source` needs, as plain values. Raises UsageError if options are wrong."""
     own_options(options, options.source)
+    if options.source == "raw":
+        return raw_settings(options.input, options.row)
     if options.source == "replay":
         if not options.input:
             raise UsageError("--source replay has no file to replay: give --input FILE")
@@ -68,6 +71,8 @@ def settings(options: "RecordOptions") -> dict[str, Any]:
 
 def open_source(settings: dict[str, Any], start_ns: int = 0) -> _core.Source:
     """Opens the source. `start_ns` is the time, by the monotonic clock, at which the clock of the card is 0."""
+    if settings["kind"] == "raw":
+        return open_raw(settings)
     if settings["kind"] == "replay":
         replay = _core.ReplayOptions()
         replay.loops = settings["loops"]

@@ -40,7 +40,12 @@ def work() -> None:
     worker = _core.make_worker(configuration["handle"], source, configuration["streams"], configuration["table_prefix"])
     threading.Thread(target=obey, args=(worker,), daemon=True).start()
     worker.run()
-    tell(rows={result.name: result.rows for result in worker.results()})
+    remarks = worker.remarks()
+    tell(
+        rows={result.name: result.rows for result in worker.results()},
+        missing=[each for of_stream in remarks for each in of_stream.missing],
+        notes=[each for of_stream in remarks for each in of_stream.notes],
+    )
 
 
 def main() -> int:

@@ -37,6 +37,8 @@ class WorkerProcess:
         self.silence = Silence(self.board, deadline_s)
         self.ready = threading.Event()  # set when the process is ready or has ended
         self.error = ""
+        self.missing: list[str] = []  # of the input, when the process has ended
+        self.notes: list[str] = []
         self._has_reported = False
         self.killed_for = ""  # what it did not do in time
         self._prepare()
@@ -48,12 +50,17 @@ class WorkerProcess:
                 stdout=subprocess.PIPE,
                 stderr=self._log,
                 text=True,
-                pass_fds=[self.board.file],
+                pass_fds=[self.board.file, *self._inherited(configuration)],
                 start_new_session=self.has_own_session,
             )
         self._listener = threading.Thread(target=self._listen, daemon=True)
         self._listener.start()
         self.say(json.dumps(configuration))
+
+    @staticmethod
+    def _inherited(configuration: dict[str, Any]) -> list[int]:
+        """Returns the descriptors that the source reads from."""
+        return list(configuration.get("source", {}).get("inherited", []))
 
     def _prepare(self) -> None:
         """Sets up the board before the process begins."""
@@ -119,6 +126,7 @@ class WorkerProcess:
                 self.ready.set()
             self._has_reported = "rows" in message
             self.error = message.get("error", "")
+            self.missing, self.notes = message.get("missing", []), message.get("notes", [])
         self.ready.set()
 
     def _hear(self, message: dict[str, Any]) -> None:
@@ -192,6 +200,14 @@ class RecordingWorkers:
 
     def problems(self) -> list[str]:
         return [problem for process in self._processes if (problem := process.problem())]
+
+    def missing(self) -> list[str]:
+        """Returns what is missing of the inputs, when all processes have ended."""
+        return [each for process in self._processes for each in process.missing]
+
+    def notes(self) -> list[str]:
+        """Returns what else is to be said of the inputs, when all processes have ended."""
+        return [each for process in self._processes for each in process.notes]
 
     def close(self) -> None:
         for process in self._processes:

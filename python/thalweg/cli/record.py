@@ -23,6 +23,7 @@ EXAMPLES = [
     "thalweg record --source digitizer --channels 6 --duration 10s --out run.h5",
     "thalweg record --rate 5kHz --isotope 111In --records 10000 --out indium.root --json",
     "thalweg record --source replay --input run.BIN --out replayed.h5",
+    "thalweg record --source raw --input rows.dat --row row.toml --out rows.h5",
     "thalweg record --config run.toml --duration 1h --max-file-size 20GB --metrics 7790",
 ]
 

@@ -27,14 +27,11 @@ Framer::Next Framer::sync_at(Bytes bytes, std::size_t offset, bool is_end) const
 
 // Returns the first place from `from` on at which a sync word lies or, at the very end, may begin.
 std::size_t Framer::find_sync(Bytes bytes, std::size_t from) const {
-    for (auto at = bytes.begin() + static_cast<std::ptrdiff_t>(from);; ++at) {
-        at = std::search(at, bytes.end(), sync_.begin(), sync_.end());
-        if (at != bytes.end()) return static_cast<std::size_t>(at - bytes.begin());
-        auto const begin = bytes.size() - std::min(bytes.size() - from, sync_.size() - 1);
-        for (auto place = begin; place < bytes.size(); ++place)
-            if (sync_at(bytes, place, false) != Next::does_not) return place;
-        return bytes.size();
-    }
+    auto const* const found = ::memmem(bytes.data() + from, bytes.size() - from, sync_.data(), sync_.size());
+    if (found != nullptr) return static_cast<std::size_t>(static_cast<std::byte const*>(found) - bytes.data());
+    auto place = bytes.size() - std::min(bytes.size() - from, sync_.size() - 1);
+    while (place < bytes.size() && sync_at(bytes, place, false) == Next::does_not) ++place;
+    return place;
 }
 
 bool Framer::may_hold_a_beginning(Bytes bytes, std::size_t from, std::size_t end) const {
@@ -157,11 +154,12 @@ Found Framer::find(Bytes bytes, bool is_end, std::size_t max_rows) {
         if (shape_.sync) {
             auto const follows = is_whole ? sync_at(bytes, end, is_end) : Next::does_not;
             if (follows == Next::unknown && may_hold_a_beginning(bytes, at + 1, end)) return so_far();
-            if (follows == Next::does_not) {
+            // The length of a row that was cut is any number, and may by chance lead to a later row.
+            if (follows == Next::does_not || shape_.list) {
                 auto const until = is_whole ? end : bytes.size();
                 auto const next = row_within(bytes, at + 1, until, is_end);
-                if (next == kUnknown) return so_far();
-                bool const is_lie = is_whole && shape_.list; // no row begins where this one says that it ends
+                if (next == kUnknown && follows == Next::does_not) return so_far();
+                bool const is_lie = is_whole && shape_.list && follows == Next::does_not; // it leads to no row
                 if (rows > 0 && (next < until || is_lie)) return so_far();
                 if (next < until) return cut(at, next);
                 if (is_lie) return leave_row();

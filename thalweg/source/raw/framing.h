@@ -26,7 +26,8 @@ struct Found {
 
 // A row is handed out if the sync word of the next one follows it. If its end is all that has come, it is handed out
 // unless its own bytes could hold the beginning of the next row: a row that was cut is never completed with bytes of
-// the next one. A row whose length leads to no sync word is left out. Rows without a sync word are taken as they come.
+// the next one. A row with a length is left out if it leads to no sync word, or over a whole row that another sync word
+// follows. Rows without a sync word are taken as they come.
 class Framer {
   public:
     explicit Framer(Row const& row);

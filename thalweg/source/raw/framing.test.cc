@@ -151,6 +151,14 @@ TEST(Framing, ALengthThatLiesToTheLastByteHidesNoRow) {
     expect(listed_row(), {joined({listed(2), liar, listed(5), listed(1)}), {listed(2), listed(5), listed(1)}, 1, 0, 0});
 }
 
+TEST(Framing, ALengthThatLeadsOverRowsToALaterOneByChanceHidesNoRow) {
+    Content liar;
+    put(liar, kSync), put(liar, std::uint16_t{11}); // 22 bytes: 2 of its own, and the next row
+    put(liar, text("ab"));
+    ASSERT_EQ(listed(7).size(), 20u);
+    expect(listed_row(), {joined({listed(2), liar, listed(7), listed(1)}), {listed(2), listed(7), listed(1)}, 1, 0, 0});
+}
+
 TEST(Framing, WithoutASyncWordALengthThatLiesIsAnErrorThatNamesTheField) {
     auto row = listed_row();
     row.fields.erase(row.fields.begin());

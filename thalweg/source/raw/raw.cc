@@ -14,6 +14,7 @@ class RawSource : public Source {
     explicit RawSource(RawOptions options) : options_(std::move(options)) {
         for (auto const& stream : options_.streams) {
             inputs_.push_back(parse_input(stream.input));
+            if (!stream.shown.empty()) inputs_.back().text = stream.shown;
             shape_of(stream.row); // throws if it is wrong
             streams_.push_back({stream.row.table, table_of(stream.row)});
         }

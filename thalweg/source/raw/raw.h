@@ -14,6 +14,7 @@ namespace thalweg::source::raw {
 
 struct RawStream {
     std::string input; // see input_address.h
+    std::string shown; // the input in messages; empty: as it is
     Row row;           // its table names the stream
 };
 

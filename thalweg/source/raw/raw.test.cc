@@ -38,7 +38,7 @@ std::unique_ptr<Source> raw_files(bool with_lists) {
         auto const path = folder() / (row.table + (with_lists ? "_lists" : ""));
         std::ofstream(path, std::ios::binary)
             .write(reinterpret_cast<char const*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-        options.streams.push_back({path.string(), row});
+        options.streams.push_back({.input = path.string(), .row = row});
     }
     return raw::make_raw(std::move(options));
 }

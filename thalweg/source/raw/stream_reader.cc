@@ -66,7 +66,10 @@ class RowStream : public StreamReader {
                            "it ended within a row: {} bytes are left over, and the rows before them are kept");
         remarks.missing_if(framer_.cut_rows() - cut_at_end_, "{} rows were cut and are left out");
         remarks.missing_if(framer_.bad_lengths(), "the length of {} rows cannot be true: they are left out");
-        remarks.missing_if(framer_.garbage_bytes(), "{} bytes between rows belong to no row and are left out");
+        remarks.missing_if(framer_.garbage_bytes(),
+                           rows_.get() > 0
+                               ? "{} bytes between rows belong to no row and are left out"
+                               : "no row was found in its {} bytes: look at the sync word and its byte order");
         if (decoder_.sequence()) remarks.of_sequence(*decoder_.sequence());
         remarks.note_if(input_.reconnects(), "it was connected again {} times");
         remarks.note_if(input_.refused_connections(), "{} connections were refused, because another one was open");
