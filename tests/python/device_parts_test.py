@@ -26,8 +26,8 @@ def described(*, tables: tuple[str, ...] = ("a", "b"), **more: Any) -> Any:
     return description_of("Card", {"tables": dict.fromkeys(tables, ROW), **more}, {})
 
 
-def started(clock: DeviceClock, at_ns: int, event: str = "started", card: int | None = None) -> None:
-    clock.started(at_ns - 2_000, at_ns + 2_000, card, event, "", None)
+def started(clock: DeviceClock, at_ns: int, event: str = "started", card: int | None = None, **more: bool) -> None:
+    clock.started(at_ns - 2_000, at_ns + 2_000, card, event, **more)
 
 
 def stamps(clock: DeviceClock, table: str, *values: int) -> list[int]:
@@ -71,6 +71,15 @@ def test_a_clock_that_goes_on_stays_as_it_is_until_it_was_set_back() -> None:
     assert stamps(clock, "a", 3) == [20_003]
 
 
+def test_a_pause_is_no_dead_time() -> None:
+    clock = DeviceClock(described(), Board.create(), {})
+    started(clock, 0, event="")
+    assert stamps(clock, "a", 500, 900) == [500, 900]
+    started(clock, 10_000_000, is_dead_before=False)
+    assert stamps(clock, "a", 10_000, 10_300) == [10_000, 10_300]
+    assert clock.times_ns() == {"dead_time_ns": 0, "live_time_ns": 700_000}
+
+
 def test_a_later_process_goes_on_behind_the_earlier_one() -> None:
     before = {"origin_ns": 0, "uncertainty_ns": 1_000, "offset": 0, "last": {"a": 700}}
     clock = DeviceClock(described(clock={"restarts": True}), Board.create(), before)
@@ -89,7 +98,12 @@ def test_counters_that_fall_are_added_up_and_those_of_earlier_processes_stay() -
     counters.take({"a": {"lost": 2}, "b": {"late": 1}})
     counters.leave_file()
     assert counters.shown() == {"a": {"lost": 107}, "b": {"late": 1}}
-    for wrong, said in (({"rows": 1}, "cannot be called 'rows'"), ({"c": {"x": 1}}, "is no table"), (5, "returned 5")):
+    for wrong, said in (
+        ({"rows": 1}, "cannot be called 'rows'"),
+        ({"c": {"x": 1}}, "is no table"),
+        (5, "returned 5"),
+        ({"x": "y"}, "'x'"),
+    ):
         with pytest.raises(tw.UsageError, match=said):
             counters.take(wrong)
 
@@ -202,6 +216,37 @@ class TwoLanes:
         finally:
             with self._lock:
                 self.inside -= 1
+
+
+class Pausing(TwoLanes):
+    """It is paused and continued after some rows, as the recorder would ask for it."""
+
+    lanes: Lanes
+    pauses = 0
+
+    def next(self, timeout: float, lane: int = 0) -> dict[str, Any] | None:
+        if self.given[0] == 20 and self.pauses == 0:
+            self.lanes.obey("pause")
+        elif self.pauses:
+            self.lanes.obey("resume")
+        return super().next(timeout, lane)
+
+    def pause(self) -> None:
+        assert self.inside == 0
+        self.pauses += 1
+
+
+def test_a_device_is_paused_and_started_again(tmp_path: Path) -> None:
+    device, told = Pausing(100), []
+    with tw.create(tmp_path / "run.h5", {"a": ROW}) as out, tw.attach(out.handle) as run:
+        device.lanes = Lanes(device, described(tables=("a",)), run, Board.create(), told.append, deadline_s=10)
+        device.lanes.work()
+    assert (device.pauses, device.starts, device.stops) == (1, 2, 1)
+    assert [(event["event"], event.get("text", "")) for event in told] == [
+        ("started", ""),
+        ("started", "after a pause"),
+    ]
+    assert len(tw.open(tmp_path / "run.h5")["a"]) == 100
 
 
 @pytest.mark.parametrize("suffix", [".h5", ".root"])

@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -90,9 +91,11 @@ class Card:
             time.sleep(3600)
         if fault == "hold":
             hold_the_interpreter(3600)
-        if fault == "fork" and os.fork() == 0:
-            time.sleep(3600)  # with the output of its parent open
         if fault == "fork":
+            child = os.fork()
+            if child == 0:
+                time.sleep(3600)  # with the output of its parent open
+            self._note("forked", child)
             os._exit(4)
 
     def counters(self) -> dict[str, int]:
@@ -103,7 +106,7 @@ class Card:
 
 
 class Silent(Card):
-    """It gives one record and then none, and hangs in `describe` or `stop` if it is told."""
+    """It gives one record and then none, and hangs in `describe`, in `stop` or at its exit if it is told."""
 
     def __init__(self, hangs_in: str = "", wrong: str = ""):
         self.hangs_in, self.wrong = hangs_in, wrong
@@ -130,3 +133,5 @@ class Silent(Card):
     def stop(self) -> None:
         if self.hangs_in == "stop":
             time.sleep(3600)
+        if self.hangs_in == "exit":
+            threading.Thread(target=time.sleep, args=(3600,)).start()

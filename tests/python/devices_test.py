@@ -38,6 +38,19 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, str) else int(value)
 
 
+def line_of(text: str) -> int:
+    """The number of the line of the stand-ins that has this text."""
+    lines = Path(__file__).with_name("device_stand_ins.py").read_text().splitlines()
+    return next(number for number, line in enumerate(lines, 1) if text in line)
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        return "Z" not in Path(f"/proc/{pid}/stat").read_text().split()[2]
+    except OSError:
+        return False
+
+
 def test_every_row_is_in_one_file_whatever_happens_to_the_device(tmp_path: Path) -> None:
     notes = tmp_path / "notes"
     notes.mkdir()
@@ -47,13 +60,14 @@ def test_every_row_is_in_one_file_whatever_happens_to_the_device(tmp_path: Path)
     rows = run["ch0"].read(["timestamp", "number"])
     assert rows["number"].tolist() == list(range(50 * (len(FAULTS) + 1)))
     assert int((notes / "handed").read_text()) == len(run["ch0"]) == report["rows"]
+    assert not _is_alive(int((notes / "forked").read_text()))
     steps = np.diff(rows["timestamp"].astype(np.int64))
     assert steps.min() > 0
 
     lost = events_of(tmp_path / "run.h5", kinds=("lost",))
     said = [row["text"] for row in lost]
     assert said == [
-        "KeyError: 'a fault of the plug-in'",
+        f"KeyError: 'a fault of the plug-in', at device_stand_ins.py:{line_of('KeyError')}",
         "the cable is out",
         "it ended with code 3 and no report (a library speaks)",
         "it was killed by SIGSEGV",
@@ -230,6 +244,13 @@ def test_a_device_that_hangs_while_it_is_stopped_does_not_keep_the_run(tmp_path:
     assert report["rows"] == 1
 
 
+def test_a_thread_of_a_library_does_not_keep_the_run(tmp_path: Path) -> None:
+    options = ("--source", SILENT, "--setting", "hangs_in=exit", "--duration", "200ms", "--device-deadline", "1s")
+    report = record(tmp_path / "run.h5", *options, code=1)
+    assert report["problems"] == [f"{SILENT} has given all its records, and did not return from close within 1 s"]
+    assert report["rows"] == 1
+
+
 def test_a_producer_process_that_stands_still_ends_the_run(tmp_path: Path) -> None:
     """The emulator records until its own clock ends, and a process that stands still has none."""
     options = ("--rate", "500/s", "--duration", "2s", "--producers", 2, "--device-deadline", "2s")
@@ -258,4 +279,70 @@ def test_devices_are_tried_as_a_run_would_use_them(tmp_path: Path, thalweg_comma
     assert json.loads(thalweg_command("devices", "--json").stdout)["built_in"][:2] == ["digitizer", "replay"]
     lost = thalweg_command("devices", "--source", CARD, "--setting", f"notes={tmp_path}", "--setting", "faults=raise")
     assert lost.returncode == 1
-    assert "is lost (KeyError: 'a fault of the plug-in')" in lost.stderr
+    assert "is lost (KeyError: 'a fault of the plug-in', at" in lost.stderr
+
+
+def test_an_interrupt_while_a_device_opens_leaves_nothing(tmp_path: Path) -> None:
+    words = [THALWEG, "record", "--out", str(tmp_path / "run.h5"), "--source", SILENT]
+    words += ["--setting", "hangs_in=describe", "--device-deadline", "100s"]
+    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as process:
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+        wait_for(lambda: bool(children.read_text()))
+        (child,) = map(int, children.read_text().split())
+        wait_for(lambda: b"_devices.process" in Path(f"/proc/{child}/cmdline").read_bytes())
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    assert said == "thalweg: nothing was recorded (the run was interrupted while it started)\n"
+    assert process.returncode == 1
+    assert not _is_alive(child)
+    assert os.listdir(tmp_path) == []
+
+
+def test_an_interrupt_ends_a_run_whose_device_is_lost(tmp_path: Path) -> None:
+    """It hangs when it is stopped for good, as it did before: the run waits no longer than the deadline."""
+    (tmp_path / "notes").mkdir()
+    settings = ("--setting", f"notes={tmp_path / 'notes'}", "--setting", "faults=hang", "--setting", "each=100")
+    words = ["--source", CARD, *settings, "--device-deadline", "3s"]
+    with recording(tmp_path / "run.h5", *words) as recorder:
+        wait_for((tmp_path / "notes" / "faults").exists)
+        recorder.signal(signal.SIGINT)
+        report = recorder.report(code=1)
+    assert report["ended_by"] == "signal"
+    assert report["rows"] == 100
+    (problem,) = report["problems"]
+    assert problem.endswith("is lost (it did not return from next within 3.1 s) while it was stopped")
+
+
+@pytest.mark.parametrize("fault", ["", "hang"])
+def test_no_process_of_a_device_outlives_the_recorder(tmp_path: Path, thalweg_command, fault: str) -> None:
+    (tmp_path / "notes").mkdir()
+    settings = ("--setting", f"notes={tmp_path / 'notes'}", "--setting", f"faults={fault}", "--setting", "each=1500")
+    with recording(tmp_path / "run.h5", "--source", CARD, *settings, "--device-deadline", "1s") as recorder:
+        if fault:
+            wait_for((tmp_path / "notes" / "faults").exists)
+        workers = recorder.workers()
+        recorder.signal(signal.SIGKILL)
+        wait_for(lambda: not any(map(_is_alive, workers)))
+    assert thalweg_command("recover", tmp_path / "run.h5").returncode == 0
+    numbers = tw.open(tmp_path / "run.h5")["ch0"].read(["number"])["number"].tolist()
+    assert numbers == list(range(len(numbers)))
+
+
+def test_each_node_has_devices_of_its_own(tmp_path: Path) -> None:
+    running = []
+    for node in (1, 2):
+        (tmp_path / f"notes{node}").mkdir()
+        words = [THALWEG, "record", "--out", str(tmp_path / "run.h5"), "--nodes", "2", "--node", str(node), "--json"]
+        faults = ("overflow", "exit")[node - 1]
+        settings = (f"notes={tmp_path / f'notes{node}'}", f"each={100 * node}", f"faults={faults}")
+        words += ["--quiet", "--source", CARD, *(word for each in settings for word in ("--setting", each))]
+        running.append(subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
+    for process, code in zip(running, (0, 1), strict=True):
+        _, err = process.communicate(timeout=120)
+        assert process.returncode == code, err
+    run = tw.open(tmp_path / "run.h5")
+    assert list(run) == ["node1_ch0", "node1_device_events", "node2_ch0", "node2_device_events"]
+    for node in (1, 2):
+        assert run[f"node{node}_ch0"].read(["number"])["number"].tolist() == list(range(200 * node))
+    events = run["node2_device_events"].read(["event"])["event"].tolist()
+    assert events == ["opened", "started", "lost", "reopened", "stopped"]

@@ -26,6 +26,7 @@ class _Start:
     event: str  # "started" or "reopened"; empty: the first start, which is told already
     text: str
     lost: int | None
+    is_dead_before: bool  # the device was to take triggers
 
 
 class DeviceClock:
@@ -64,12 +65,23 @@ class DeviceClock:
             (it for table in range(len(self._tables)) if (it := self._board.last(table)) is not None), default=None
         )
 
-    def started(self, before_ns: int, after_ns: int, card: int | None, event: str, text: str, lost: int | None) -> None:
-        """Notes a start of the device, between these two times of the host. `card`: what its clock showed."""
+    def started(
+        self,
+        before_ns: int,
+        after_ns: int,
+        card: int | None,
+        event: str = "",
+        text: str = "",
+        lost: int | None = None,
+        *,
+        is_dead_before: bool = True,
+    ) -> None:
+        """Notes a start of the device, between these two times of the host. `card`: what its clock showed. Before it
+        there was dead time, unless the run was paused."""
         middle_ns, half_ns, at = (before_ns + after_ns) / 2, (after_ns - before_ns) / 2, card or 0
         with self._lock:
             self._end_epoch()
-            self._pending = _Start(event, text, lost)
+            self._pending = _Start(event, text, lost, is_dead_before)
             self._fresh = set(self._tables)
             if self._column is None:
                 return
@@ -121,7 +133,7 @@ class DeviceClock:
         if start is None or not start.event:
             return None
         last = self.last()
-        if last is not None:
+        if last is not None and start.is_dead_before:
             self._dead += max(0, first - last)
         return self._told(start) | {"from": last, "until": first}
 

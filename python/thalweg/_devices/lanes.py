@@ -104,7 +104,7 @@ class Lanes:
 
     def work(self) -> None:
         """Records until the device has no more rows, or until it was stopped and has given what it had."""
-        self._start("reopened" if self._why else "", self._why, None)
+        self._start("reopened" if self._why else "", self._why)
         others = [
             threading.Thread(target=self._other, args=(lane,), daemon=True) for lane in range(1, len(self._lanes))
         ]
@@ -192,9 +192,10 @@ class Lanes:
             self._is_paused = self._pausing
             if self._pause is not None:
                 with self._gate.alone():
-                    self._call("pause", self._pause) if self._is_paused else self._start(
-                        "started", "after a pause", None
-                    )
+                    if self._is_paused:
+                        self._call("pause", self._pause)
+                    else:
+                        self._start("started", "after a pause", is_dead_before=False)
         if time.monotonic() >= self._next_count_s:
             self._next_count_s = time.monotonic() + _COUNT_S
             self._count()
@@ -213,12 +214,13 @@ class Lanes:
             return
         with self._gate.alone():
             self._call("stop", self._device.stop)
-            self._start("started", "after an overflow", overflow.lost)
+            self._start("started", "after an overflow", lost=overflow.lost)
 
-    def _start(self, event: str, text: str, lost: int | None) -> None:
+    def _start(self, event: str, text: str, *, lost: int | None = None, is_dead_before: bool = True) -> None:
         before_ns = time.monotonic_ns()
         card = self._call("start", self._device.start)
-        self._clock.started(before_ns, time.monotonic_ns(), card, event, text, lost)
+        after_ns = time.monotonic_ns()
+        self._clock.started(before_ns, after_ns, card, event, text, lost, is_dead_before=is_dead_before)
         if not event:
             self._happened({"event": "started", "card": card, **self._clock.state()})
 

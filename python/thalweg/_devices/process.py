@@ -34,6 +34,7 @@ class Recorder:
         self._out = os.fdopen(os.dup(1), "w")
         os.dup2(2, 1)  # what is printed is no message
         self._lock = threading.Lock()
+        self.deadline_s = 10.0
 
     def read(self) -> dict[str, Any]:
         """Returns the next request, or an empty one if the recorder has ended."""
@@ -60,13 +61,14 @@ def _obey(recorder: Recorder, lanes: Lanes, deadline_s: float) -> None:
 def record(recorder: Recorder, board: Board) -> None:
     asked = recorder.read()["open"]
     name, settings, deadline_s = asked["source"], asked["settings"], asked["deadline_s"]
+    recorder.deadline_s = deadline_s
     maker = load_class(name)
     check_settings(name, maker, settings)
     try:
         device = maker(**settings)
     except (TypeError, ValueError) as error:
         traceback.print_exc()
-        raise UsageError(f"{name} cannot be opened ({text_of(error)})") from None
+        raise UsageError(f"{name} cannot be opened ({text_of(error)}, at {_place(error)})") from None
     board.begin(0, "describe", deadline_s)
     description = description_of(name, device.describe(), settings)
     board.end(0)
@@ -106,9 +108,17 @@ def main() -> int:
         return 1
     except Exception as error:  # a plug-in may raise anything
         traceback.print_exc()
-        recorder.tell(lost=text_of(error))
+        recorder.tell(lost=f"{text_of(error)}, at {_place(error)}")
         return 1
+    finally:
+        board.begin(0, "close", recorder.deadline_s)  # a thread of a library may keep the process
     return 0
+
+
+def _place(error: BaseException) -> str:
+    """Returns the file and the line that raised the error."""
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{os.path.basename(last.filename)}:{last.lineno}"
 
 
 if __name__ == "__main__":

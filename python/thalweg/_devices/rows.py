@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from thalweg._base.errors import SystemError, UsageError  # noqa: A004
+from thalweg._base.given import integer_of
 from thalweg._devices.clock import DeviceClock
 from thalweg._devices.description import near
 from thalweg._writing.attached import Attached
@@ -122,8 +123,9 @@ class Counters:
         for name, value in counters.items():
             if not isinstance(name, str) or not _COUNTER.fullmatch(name) or name in _RESERVED:
                 raise UsageError(f"a counter of table '{table}' cannot be called {name!r}: use a to z, 0 to 9 and _")
+            count = integer_of(value, f"counter '{name}' of table '{table}'")
             before, now = seen.get(name, (0, 0))
-            seen[name] = (before + now, int(value)) if value < now else (before, int(value))
+            seen[name] = (before + now, count) if count < now else (before, count)
 
     def shown(self) -> dict[str, dict[str, int]]:
         """Returns what to show, by table."""

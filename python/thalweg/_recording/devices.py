@@ -56,10 +56,13 @@ class Devices:
                 source = settings(spec.built_in)
                 self._built_in.append(_BuiltIn(spec, source, open_source(source)))
 
-    def open(self) -> Described:
-        """Opens all devices and returns what they are. Raises UsageError or SystemError if one cannot be opened."""
+    def begin(self) -> None:
+        """Begins to open all devices, in processes of their own. Raises SystemError if one cannot be started."""
         for device in self._plug_ins:
             device.begin()
+
+    def open(self) -> Described:
+        """Returns what all devices are, once they are open. Raises UsageError or SystemError if one cannot be."""
         while any(device.description is None for device in self._plug_ins):
             self.look()
             time.sleep(_STEP_S)

@@ -160,6 +160,7 @@ class PlugIn:
                 self.begin()
             return
         ended = process.has_ended()
+        process.trim_log()
         while process.heard:
             self._take(process.heard.popleft())
         if ended:
@@ -216,10 +217,13 @@ class PlugIn:
         reports, was_attached = self._reports, self.is_attached
         last = self._last_timestamps(process)
         how = self._killed_for or process.how_it_ended()
+        process.kill()  # what it has started, and left
         process.close()
         self._process = None
-        if "rows" in reports and not self._killed_for:
+        if "rows" in reports:
             self.has_ended = True
+            if self._killed_for:
+                self._problems.fail(f"{self.spec.title} has given all its records, and {self._killed_for}")
             self._happened("stopped", "", {"from": max(last.values(), default=None)})
             return
         text = reports.get("error") or reports.get("lost") or f"it {how}"

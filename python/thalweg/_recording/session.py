@@ -86,6 +86,8 @@ class RecordingSession:
     def _start(self, stack: contextlib.ExitStack) -> None:
         stack.callback(self._devices.close)
         stack.callback(self._devices.kill)
+        with self._control.waiting():  # no process begins without being known
+            self._devices.begin()
         plan = self._file_plan(self._devices.open())
         if self._options.metrics:
             metrics = self._metrics = MetricsServer(self._options.metrics, lambda: self._snapshot)

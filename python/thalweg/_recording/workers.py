@@ -1,6 +1,7 @@
 """Starts, controls and watches the producer processes for the recording process."""
 
 import contextlib
+import fcntl
 import json
 import os
 import signal
@@ -15,6 +16,8 @@ from thalweg._base.errors import SystemError  # noqa: A004
 from thalweg._base.signals import OF_RECORDING
 from thalweg._devices.board import Board
 from thalweg._recording.silence import DEADLINE_S, Silence
+
+_MOST_LOG_BYTES = 1 << 20
 
 
 @contextlib.contextmanager
@@ -43,6 +46,7 @@ class WorkerProcess:
         self.killed_for = ""  # what it did not do in time
         self._prepare()
         self._log = tempfile.TemporaryFile(mode="w+")  # noqa: SIM115 - close() closes it
+        fcntl.fcntl(self._log, fcntl.F_SETFL, os.O_APPEND)  # so that it can be made shorter
         with _held_back():
             self._process = subprocess.Popen(
                 [sys.executable, "-m", self.module, str(self.board.file)],
@@ -131,6 +135,11 @@ class WorkerProcess:
 
     def _hear(self, message: dict[str, Any]) -> None:
         """Takes a message, in the thread that listens."""
+
+    def trim_log(self) -> None:
+        """Forgets what the process has printed, if it is much."""
+        if os.fstat(self._log.fileno()).st_size > _MOST_LOG_BYTES:
+            os.ftruncate(self._log.fileno(), 0)
 
     def _last_words(self) -> str:
         self._log.seek(0)
