@@ -3,6 +3,7 @@
 import importlib.metadata
 import os
 import re
+import subprocess
 import tomllib
 from importlib.resources import files
 from pathlib import Path
@@ -27,6 +28,16 @@ def test_type_checkers_see_the_extension() -> None:
 
 def test_the_program_that_reads_what_nothing_vouches_for_is_installed() -> None:
     assert os.access(str(files("thalweg").joinpath("thalweg-hdf5-reader")), os.X_OK)
+
+
+def test_programs_are_the_same_in_whatever_folder_they_are_built(repository: Path, tmp_path: Path) -> None:
+    folder = Path(str(files("thalweg")))
+    programs = [each for each in folder.rglob("*") if each.is_file() and each.read_bytes()[:4] == b"\x7fELF"]
+    assert programs
+    for program in programs:
+        bare = tmp_path / program.name  # a debugger wants to know the folder
+        subprocess.run(["strip", "--strip-debug", "-o", bare, program], check=True)
+        assert os.fsencode(repository / "thalweg") not in bare.read_bytes(), program
 
 
 def test_every_decision_is_numbered_and_says_why(repository: Path) -> None:
