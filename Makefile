@@ -51,7 +51,7 @@ campaign: test-packages ## Play recordings on a simulated machine for SECONDS, a
 kills: .venv/test ## Kill recordings, jobs (GAME=derive) or saves (GAME=checkpoint) for SECONDS, and go on; h5py and uproot judge
 	@PYTHONPATH=tests/faults:tests/python OPENBLAS_NUM_THREADS=1 $(venv)/python -m kills --game $(GAME) --seconds $(SECONDS) --total build/kills/$(GAME).json
 
-doors: .venv/test ## Open runs through as_file, serve and mount for SECONDS while they are written and killed, and compare
+doors: .venv/test ## Open runs as files, and through as_file, serve and mount, for SECONDS while they are written and killed
 	@OPENBLAS_NUM_THREADS=1 $(venv)/python tests/python/doors_campaign.py $(SECONDS)
 
 judges: judges-packages test-packages .venv/test ## Cut the power, fail calls and devices, cache folders, for SECONDS, as root; add up

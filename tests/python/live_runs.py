@@ -118,7 +118,8 @@ def written_by_three(path: Path) -> Iterator[subprocess.Popen[str]]:
         assert recorder.stdout.readline() == "ready\n"
         yield recorder
     finally:
-        os.killpg(recorder.pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):  # all were killed before
+            os.killpg(recorder.pid, signal.SIGKILL)
         recorder.communicate()
         with contextlib.suppress(tw.UsageError):  # recovered before
             tw.recover(path)  # which removes what the dead have left in /dev/shm
