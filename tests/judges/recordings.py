@@ -66,7 +66,7 @@ def choose(seed: int, subject: str = "") -> Choices:
     if any_.random() < 0.4:
         tuning |= {"narrow_page_bytes": any_.choice([2048, 4096]), "extent_bytes": any_.choice([4096, 16384])}
     if subject == "units" and any_.random() < 0.5:
-        tuning["journal_units"] = True
+        tuning["journal_units"] = False
     codec = any_.choice(CODECS) if extension == ".h5" else any_.choice(["zstd", "lz4", "none"])
     return Choices(
         subject,

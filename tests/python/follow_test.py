@@ -173,7 +173,7 @@ def test_a_run_is_killed_and_goes_on(tmp_path: Path, name: str, how: str) -> Non
 
 @pytest.mark.parametrize("name", CONTAINERS)
 def test_work_units_come_when_they_count(tmp_path: Path, name: str) -> None:
-    with tw.create(tmp_path / name, SCHEMA, tuning={**OFTEN, "journal_units": True}) as out:
+    with tw.create(tmp_path / name, SCHEMA, tuning=OFTEN) as out:
         following = tw.open(tmp_path / name).follow(interval=0.01)
         worker = tw.attach(out.handle)
         for key in range(4):

@@ -90,6 +90,25 @@ def test_h5ls_and_uproot_see_what_is_in_a_copy_of_an_image(tmp_path: Path) -> No
     assert "Dataset {5000/Inf}" in listed.stdout
 
 
+@pytest.mark.parametrize("name", ["run.h5", "run.root"])
+def test_committed_units_are_seen_although_a_table_has_less_than_a_page(tmp_path: Path, name: str) -> None:
+    schema = {"waves": {"unit": tw.int64, "wave": tw.array(tw.uint16, 1_000)}, "sums": {"unit": tw.int64}}
+    waves = np.random.default_rng(1).integers(0, 60_000, (50, 1_000)).astype(np.uint16)
+    with tw.create(tmp_path / name, schema, tuning={"flush_interval": 0.1}) as out:
+        for key in range(100):
+            with out.work_unit(key) as unit:
+                unit["waves"].append(unit=np.full(50, key), wave=waves)
+                unit["sums"].append(unit=[key])
+        when(lambda: tw.open(tmp_path / name).as_file().rows == {"waves": 5_000, "sums": 100})
+        file = tw.open(tmp_path / name).as_file()
+        if name.endswith(".h5"):
+            with h5py.File(file) as opened:
+                assert opened["sums/unit"][:].tolist() == list(range(100))
+                np.testing.assert_array_equal(opened["waves/wave"][-50:], waves)
+        else:
+            assert uproot.open(file)["sums"]["unit"].array().tolist() == list(range(100))
+
+
 def test_threads_share_it(tmp_path: Path) -> None:
     with tw.create(tmp_path / "run.h5", SCHEMA, tuning=OFTEN) as out:
         append(out, 0, 20_000)

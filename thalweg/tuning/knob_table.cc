@@ -71,8 +71,8 @@ constexpr std::array kKnobs{
     Knob{"rows_budget_bytes", KnobKind::size, Reach::committer, &at<&Tuning::commit, &CommitOptions::rows_budget_bytes>,
          0, 64 * kGiB, "Largest size of the rows without a page that go to the journal in each flush interval."},
     Knob{"journal_units", KnobKind::flag, Reach::committer, &at<&Tuning::commit, &CommitOptions::journal_units>, 0, 0,
-         "Also journal rows of committed work units. They are then durable within flush_interval; otherwise once their "
-         "pages are written."},
+         "Also journal rows of committed work units. They are then durable, and seen by readers, within "
+         "flush_interval; otherwise once their pages are written."},
     Knob{"whole_file_checksum", KnobKind::flag, Reach::committer, &at<&Tuning::whole_file_checksum>, 0, 0,
          "Compute the Adler-32 checksum of the whole file when it is closed."},
     Knob{"memory_folder", KnobKind::folder, Reach::committer, &at<&Tuning::memory_folder>, 0, 0,

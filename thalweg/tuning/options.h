@@ -34,7 +34,7 @@ struct CommitOptions {
     double interim_footer_share = 0.01;              // what interim metadata may take of the file, and of a CPU
     std::uint64_t allocate_ahead_bytes = 256 << 20;  // claims beyond what is allocated wait
     std::uint64_t rows_budget_bytes = 32 << 20;      // of rows that are in no page, journaled each interval
-    bool journal_units = false;                      // also of committed work units
+    bool journal_units = true;                       // also of committed work units
 };
 
 struct Tuning {

@@ -168,7 +168,7 @@ TEST_P(WorkUnits_, WhatIsNotDurableYetIsReported) {
 }
 
 // When the power is cut, some rows of units are in pages, some in the journal, and some in neither.
-TEST_P(WorkUnits_, RowsOfUnitsAreJournaledOnRequestAlone) {
+TEST_P(WorkUnits_, RowsOfUnitsAreJournaledUnlessARunAsksForNone) {
     for (bool const journal_units : {false, true}) {
         auto const mine = directory.file((journal_units ? "asked" : "not-asked") + std::string(GetParam()));
         auto options = small_options();
