@@ -1,6 +1,8 @@
+#include <atomic>
 #include <cmath>
 #include <thread>
 
+#include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
 #include "thalweg/readout/client/testing.h"
 
@@ -82,11 +84,11 @@ TEST(Client, AWrongTokenIsAUsageError) {
 TEST(Client, StopEndsAClientThatWaits) {
     TestHandler one({.silent = true});
     Client client(options_for({&one}));
+    std::atomic<int> idle = 0;
     std::jthread const stopper([&] {
-        std::this_thread::sleep_for(std::chrono::milliseconds(30));
+        while (idle <= 3) base::sleep_ns(1'000'000);
         client.stop();
     });
-    int idle = 0;
     client.run({.idle = [&] { ++idle; }});
     EXPECT_GT(idle, 3);
 }
