@@ -2,7 +2,6 @@
 
 import multiprocessing
 import os
-import signal
 import time
 from pathlib import Path
 
@@ -178,7 +177,7 @@ def test_work_of_killed_processes_is_done_again_and_counts_once(path: Path) -> N
                 while out.status().units_committed < begin + 30 and any(worker.is_alive() for worker in workers):
                     time.sleep(0.001)
                 for worker in workers:
-                    os.kill(worker.pid, signal.SIGKILL)
+                    worker.kill()
             for worker in workers:
                 worker.join()
             if last:
