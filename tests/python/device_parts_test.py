@@ -274,7 +274,9 @@ def test_a_producer_shows_what_its_source_counts(tmp_path: Path) -> None:
         producer.set_counters({"lost": 2})
         producer.set_counters({"lost": 3, "late": 1})
         producer.follow_rotation()
-        wait_for(lambda: [each.named for each in out._core.status().producers] == [{"lost": 3, "late": 1}])
+        wait_for(lambda: [each.counters for each in out.status().producers] == [{"lost": 3, "late": 1}])
         for wrong in ({"x" * 24: 1}, {"lost": -1}, {f"c{number}": 1 for number in range(40)}):
             with pytest.raises(tw.UsageError, match="count"):
                 producer.set_counters(wrong)
+        producer.finish()
+        wait_for(lambda: out.status().ended[0].counters.get("lost") == 3)

@@ -346,3 +346,17 @@ def test_each_node_has_devices_of_its_own(tmp_path: Path) -> None:
         assert run[f"node{node}_ch0"].read(["number"])["number"].tolist() == list(range(200 * node))
     events = run["node2_device_events"].read(["event"])["event"].tolist()
     assert events == ["opened", "started", "lost", "reopened", "stopped"]
+
+
+def test_a_package_gives_its_class_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, thalweg_command) -> None:
+    package = tmp_path / "packages" / "mycard-1.0.dist-info"
+    package.mkdir(parents=True)
+    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: mycard\nVersion: 1.0\n")
+    (package / "entry_points.txt").write_text(f"[thalweg.sources]\nmycard = {CARD}\n")
+    monkeypatch.setenv("PYTHONPATH", f"{package.parent}{os.pathsep}{Path(__file__).parent}")
+    assert json.loads(thalweg_command("devices", "--json").stdout)["plug_ins"] == ["mycard"]
+    report = record(tmp_path / "run.h5", "--source", "mycard", "--setting", f"notes={tmp_path}")
+    assert report["rows"] == 50
+    assert tw.open(tmp_path / "run.h5").metadata["source"] == "mycard"
+    wrong = thalweg_command("record", "--out", tmp_path / "other.h5", "--source", "mycrad")
+    assert "there is no source 'mycrad' (did you mean 'mycard'?)" in wrong.stderr

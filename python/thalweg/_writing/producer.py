@@ -112,7 +112,7 @@ class Producer:
     def set_counters(self, counters: Mapping[str, int]) -> None:
         """Shows what the source of the rows has counted since the producer began, for example {"lost_triggers": 5}.
 
-        `thalweg record` shows them in its report and its metrics, and keeps them in the file. A name has at most 23
+        `status()` of the run and `thalweg record` show them, and `record` keeps them in the file. A name has at most 23
         bytes, and a producer at most 24 counters. Raises UsageError otherwise, or if a number is not 0 to 2^63 - 1.
         """
         self._check_process()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from thalweg import _core
 from thalweg._base.quantities import counted
@@ -189,6 +189,8 @@ class ProducerStatus(Report):
     """The used fraction of the memory of its fullest column, from 0 to 1."""
     number: int
     """The number of the producer. No other producer of the run ever has the same number."""
+    counters: dict[str, int] = field(default_factory=dict)
+    """What `Producer.set_counters` of it said last."""
 
 
 @dataclass(frozen=True)
@@ -202,6 +204,8 @@ class EndedProducers(Report):
     abandoned: int
     """The number of those that ended with an exception. The rows that they had appended before are kept."""
     rows: int
+    counters: dict[str, int] = field(default_factory=dict)
+    """The sums of their counters."""
 
 
 @dataclass(frozen=True)
@@ -255,8 +259,13 @@ def status_of(status: _core.CommitStatus, schema: Schema, file_problem: str) -> 
     names = list(schema)
     return Status.of(
         status,
-        producers=tuple(ProducerStatus.of(each, table=names[each.table]) for each in status.producers),
-        ended=tuple(EndedProducers.of(each, table=name) for name, each in zip(names, status.ended, strict=True)),
+        producers=tuple(
+            ProducerStatus.of(each, table=names[each.table], counters=each.named) for each in status.producers
+        ),
+        ended=tuple(
+            EndedProducers.of(each, table=name, counters=each.named)
+            for name, each in zip(names, status.ended, strict=True)
+        ),
         abandoned=tuple(AbandonedProducer.of(each, table=names[each.table]) for each in status.abandoned),
         file_problem=file_problem,
     )
