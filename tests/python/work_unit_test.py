@@ -1,7 +1,6 @@
 """Work units: rows that count together or not at all, judged by h5py and uproot."""
 
 import multiprocessing
-import os
 import time
 from pathlib import Path
 
