@@ -68,6 +68,26 @@ def test_it_ends_with_its_file_where_that_is_wanted_or_the_next_is_gone(tmp_path
         list(tw.open(first).follow())
 
 
+def test_a_silent_producer_lets_the_earlier_file_close(tmp_path: Path) -> None:
+    files = rotating(tmp_path / "run.h5")
+    with tw.attach(files.current.writer.handle) as run:
+        producer, other = run.producer("t"), run.producer("other")
+        producer.append(id=1)
+        other.append(x=1)
+        wait_for(files.rotate_if_due)
+        before = files.all[0]
+        other.append(x=2)
+        producer.idle()
+        wait_for(lambda: [each.table for each in before.writer.status().producers] == [0])  # it waits for this one
+        producer.follow_rotation()
+        wait_for(lambda: before.is_closed)
+        producer.append(id=2)
+    files.close()
+    wait_for(files.closed)
+    assert files.errors() == []
+    assert [tw.open(file.path)["t"].read(["id"])["id"].tolist() for file in files.all] == [[1], [2]]
+
+
 def test_a_recording_is_followed_from_file_to_file(tmp_path: Path) -> None:
     """Live, in this process, while another one records: every row once, in the order of its channel."""
     options = ("--channels", 2, "--samples", 64, "--records", 3000, "--rate", "1kHz", "--max-file-time", "400ms")
