@@ -1,5 +1,6 @@
 """The parts of a device's process: its clock, its counters, its lanes, and how the recorder sees that it hangs."""
 
+import errno
 import threading
 import time
 from collections.abc import Callable
@@ -15,7 +16,7 @@ from thalweg._devices.board import Board
 from thalweg._devices.clock import DeviceClock
 from thalweg._devices.description import check_settings, description_of
 from thalweg._devices.lanes import Lanes
-from thalweg._devices.rows import Counters
+from thalweg._devices.rows import Counters, LaneRows
 from thalweg._recording.silence import Silence
 from thalweg.sources import Overflow
 
@@ -179,6 +180,45 @@ def test_a_process_that_stands_still_is_seen_and_a_recorder_that_did_is_not_coun
     board.beat()
     assert silence.missed() == ""
     assert steps.until(2.2, silence.missed) == "has given no sign of life for 2 s"
+
+
+class FullDisk:
+    """A run, and its only producer: it takes three rows, and more after two errors."""
+
+    def __init__(self) -> None:
+        self.taken: list[int] = []
+        self.errors = 0
+
+    def producer(self, _name: str) -> "FullDisk":
+        return self
+
+    @property
+    def rows(self) -> int:
+        return len(self.taken)
+
+    def append(self, columns: dict[str, Any]) -> None:
+        values = columns["timestamp"].tolist()
+        if self.errors < 2:
+            self.errors += 1
+            self.taken += values[: 3 * (self.errors == 1)]
+            raise tw.SystemError(errno.ENOSPC, "the disk is full")
+        self.taken += values
+
+
+def test_rows_wait_for_room_on_a_full_disk_and_none_is_taken_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("thalweg._devices.rows._FULL_DISK_PAUSE_S", 0.0)
+    batch = {"a": {"timestamp": np.arange(10, dtype=np.uint64), "x": np.zeros(10, np.uint16)}}
+    for waits in (True, False):
+        disk, clock = FullDisk(), DeviceClock(described(tables=("a",)), Board.create(), {})
+        lane = LaneRows(disk, ["a"], "", clock, lambda _: None)  # type: ignore[arg-type]
+        lane.waits_for_room = waits  # not if the run is being stopped
+        if waits:
+            lane.append(batch)
+            assert disk.taken == list(range(10))
+        else:
+            with pytest.raises(tw.SystemError, match="full"):
+                lane.append(batch)
+            assert disk.taken == [0, 1, 2]
 
 
 class TwoLanes:
