@@ -111,6 +111,30 @@ def test_the_gallery_has_all_its_pages_run(repository: Path) -> None:
     assert pages - PAGES.keys() == {"gallery/index", "gallery/notebook", "gallery/rdataframe"}
 
 
+def test_the_part_on_pipes_runs_and_its_row_is_one(repository: Path, tmp_path: Path) -> None:
+    part = (repository / "docs" / "sources.md").read_text().partition("## A pipe, a socket, UDP")[2]
+    (_, program), (_, commands) = BLOCK.findall(part)[:2]
+    (tmp_path / "instrument.py").write_text(program)
+    run_console(commands, tmp_path)
+    (row,) = re.findall(r"^```toml\n(.*?)^```$", part, re.MULTILINE | re.DOTALL)
+    (tmp_path / "row.toml").write_text(row)
+    sizes = (4, 4, 4, 2, 20, 2)  # of the fields before the list, whose length is 0
+    (tmp_path / "hits.dat").write_bytes(100 * (bytes.fromhex("A5B6C7D8") + bytes(sum(sizes[1:]))))
+    done = subprocess.run(
+        ["thalweg", "record", "--source", "raw", "--input", "hits.dat", "--row", "row.toml", "--out", "hits.h5"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+        env=ENVIRONMENT,
+    )
+    assert done.returncode == 1, done.stderr  # all rows have the number 0
+    assert "99 rows came out of order" in done.stderr
+    assert "100 records" in done.stderr
+    run([sys.executable, "-c", "import thalweg as tw; assert len(tw.open('pipe.h5')['events']) == 1000"], tmp_path)
+
+
 def test_the_page_on_derived_data_runs(repository: Path, tmp_path: Path) -> None:
     printed = []
     for number, (kind, text) in enumerate(blocks(repository / "docs" / "derive.md")):

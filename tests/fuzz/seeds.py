@@ -89,6 +89,24 @@ def _memory() -> list[bytes]:
     return [bytes([container]) + change() + change() for container in (0, 1) for _ in range(100)]
 
 
+def _raw_rows() -> list[bytes]:
+    """Rows of each kind of the target, in pieces of several sizes, with garbage, cuts and lengths that lie."""
+    sync = struct.pack("<I", 0xA5B6C7D8)
+    fixed = [sync + struct.pack("<IH", number, 3 * number) for number in range(5)]
+    lists = [sync + struct.pack("<H", items) + bytes(2 * items) for items in (0, 3, 1, 7, 900)]
+    whole = [sync + struct.pack("<H", 6 + 2 * items) + bytes(2 * items) for items in (0, 3, 1)]
+    streams = [
+        (0, b"".join(fixed)),
+        (0, b"noise" + fixed[0] + fixed[1][:7] + b"".join(fixed[2:])),
+        (1, b"".join(lists)),
+        (2, b"".join(whole) + sync + b"\1\0" + b"".join(whole)),
+        (3, sync + struct.pack("<H", 5) + b"abcde" + lists[0]),
+        (4, b"".join(row[4:] for row in lists)),
+        (5, bytes(range(88))),
+    ]
+    return [bytes([kind, piece]) + stream for kind, stream in streams for piece in (0, 12, 255)]
+
+
 _SEEDS = {
     "config": _config,
     "decoder": _decoder,
@@ -96,4 +114,5 @@ _SEEDS = {
     "fragment": _fragment,
     "lz4": _lz4,
     "memory": _memory,
+    "raw_rows": _raw_rows,
 }

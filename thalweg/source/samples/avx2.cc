@@ -17,6 +17,7 @@ THALWEG_AVX2_SAMPLES inline __m256i load_twice(void const* from) {
 // A step makes 16 samples, 8 in each half of the vector: a shuffle of bytes does not cross the halves.
 template <unsigned Bits, bool HighFirst, bool Signed> struct Avx2Kernel {
     static constexpr Lanes<Bits, HighFirst> kLanes{};
+    static constexpr std::size_t kStepBytes = 2 * std::size_t{Bits};
 
     THALWEG_AVX2_SAMPLES static void run(std::byte const* packed, std::size_t count, std::byte* samples) {
         auto const up_bytes = load_twice(kLanes.up_bytes.data()), up = load_twice(kLanes.up_factors.data());
@@ -31,7 +32,7 @@ template <unsigned Bits, bool HighFirst, bool Signed> struct Avx2Kernel {
                 lanes = _mm256_or_si256(lanes, _mm256_mulhi_epu16(_mm256_shuffle_epi8(bytes, down_bytes), down));
             lanes = Signed ? _mm256_srai_epi16(lanes, 16 - Bits) : _mm256_srli_epi16(lanes, 16 - Bits);
             _mm256_storeu_si256(reinterpret_cast<__m256i*>(samples), lanes);
-            left_bytes -= 2 * Bits, count -= 16, packed += 2 * Bits, samples += 32;
+            left_bytes -= kStepBytes, count -= 16, packed += kStepBytes, samples += 32;
         }
         scalar_unpack({.bits = Bits, .high_first = HighFirst, .is_signed = Signed})(packed, count, samples);
     }

@@ -31,7 +31,7 @@ template <unsigned Bits, bool HighFirst> struct Lanes {
   private:
     static constexpr std::int16_t power_of_two(unsigned exponent) { return static_cast<std::int16_t>(1U << exponent); }
 
-    static constexpr void put(std::array<char, 16>& bytes, unsigned lane, unsigned byte) {
+    static constexpr void put(std::array<char, 16>& bytes, std::size_t lane, unsigned byte) {
         bytes[2 * lane] = static_cast<char>(HighFirst ? byte + 1 : byte);
         bytes[2 * lane + 1] = static_cast<char>(HighFirst ? byte : byte + 1);
     }
