@@ -24,14 +24,26 @@ class Card:
 
     `notes` is a folder in which it keeps what the next process of it must know: how many records were handed out, and
     how many faults there have been. It has no more records behind the last fault and `each` records more.
+    Opening it again takes `reopening` seconds.
     """
 
-    def __init__(self, notes: str, faults: str = "", each: int = 50, period_ns: int = 1_000_000, table: str = "ch0"):
+    def __init__(
+        self,
+        notes: str,
+        faults: str = "",
+        each: int = 50,
+        period_ns: int = 1_000_000,
+        table: str = "ch0",
+        reopening: float = 0,
+    ):
         self.notes, self.each, self.period_ns, self.table = Path(notes), each, period_ns, table
         self.faults = faults.split(",") if faults else []
         self.handed = self._noted("handed")
         self.done = self._noted("faults")
         print("a library speaks")
+        if self.done and reopening:
+            self._note("opening", self.done)
+            time.sleep(reopening)
         if self._noted("absent"):
             self._note("absent", self._noted("absent") - 1)
             raise DeviceLost("there is no card")

@@ -360,3 +360,31 @@ def test_a_package_gives_its_class_a_name(tmp_path: Path, monkeypatch: pytest.Mo
     assert tw.open(tmp_path / "run.h5").metadata["source"] == "mycard"
     wrong = thalweg_command("record", "--out", tmp_path / "other.h5", "--source", "mycrad")
     assert "there is no source 'mycrad' (did you mean 'mycard'?)" in wrong.stderr
+
+
+def test_a_device_that_is_opened_again_holds_up_neither_files_nor_an_interrupt(tmp_path: Path) -> None:
+    settings = (f"notes={tmp_path}", "faults=lost", "reopening=3600")
+    words = ["--source", CARD, *(word for each in settings for word in ("--setting", each)), "--max-file-time", "300ms"]
+    with recording(tmp_path / "run.h5", *words) as recorder:
+        wait_for((tmp_path / "opening").exists)
+        before = len(list(tmp_path.glob("run-*.h5")))
+        wait_for(lambda: len(list(tmp_path.glob("run-*.h5"))) > before + 1)
+        recorder.signal(signal.SIGINT)
+        begin_s = time.monotonic()
+        report = recorder.report(code=1)
+    assert time.monotonic() - begin_s < 30  # it may take 60 s to open
+    assert report["problems"][-1] == f"{CARD} was lost, and not open again when the run ended"
+    assert report["rows"] == 50
+    assert all(file["complete"] for file in report["files"])
+
+
+def test_a_pause_while_a_device_is_opened_again(tmp_path: Path) -> None:
+    settings = (f"notes={tmp_path}", "faults=lost,lost", "reopening=1", "each=400")
+    words = ["--source", CARD, *(word for each in settings for word in ("--setting", each)), "--max-file-time", "400ms"]
+    with recording(tmp_path / "run.h5", *words) as recorder:
+        wait_for((tmp_path / "opening").exists)
+        recorder.signal(signal.SIGUSR1)
+        time.sleep(0.2)  # it is said 20 times a second
+        recorder.signal(signal.SIGUSR2)
+        report = recorder.report(code=1)
+    assert (report["ended_by"], report["rows"]) == ("source", 1200)

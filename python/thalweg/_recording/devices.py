@@ -130,7 +130,7 @@ class Devices:
     @property
     def may_rotate(self) -> bool:
         """Whether no device is about to attach: it would find that its file is closed."""
-        return not any(device.is_between for device in self._plug_ins)
+        return not any(device.is_attaching for device in self._plug_ins)
 
     def start(self, start_ns: int) -> None:
         """Lets all take triggers. Emulated cards have time 0 at `start_ns` of the monotonic clock."""

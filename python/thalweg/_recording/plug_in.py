@@ -78,7 +78,7 @@ class PlugIn:
         self.description: dict[str, Any] | None = None
         self.failure = ""  # for which the run ends
         self.has_ended = False
-        self.is_attached = False
+        self.is_attached = self._was_told_to_attach = False
         self._problems, self._events, self._counted = problems, events, counted
         self._process: DeviceProcess | None = None
         self._handle = self._prefix = ""
@@ -95,7 +95,8 @@ class PlugIn:
 
     def begin(self) -> None:
         """Begins to open the device. Raises SystemError if no process can be started."""
-        self._reports, self._killed_for, self.is_attached = {}, "", False
+        self._reports, self._killed_for = {}, ""
+        self.is_attached = self._was_told_to_attach = False
         try:
             self._process = DeviceProcess(self.spec)
         except OSError as error:
@@ -114,19 +115,21 @@ class PlugIn:
 
     def rotated(self, handle: str) -> None:
         self._handle = handle
-        self._say("rotated")
+        self._say_attached("rotated")
 
     def pause(self) -> None:
         self._is_paused = True
-        self._say("pause")
+        self._say_attached("pause")
 
     def resume(self) -> None:
         self._is_paused = False
-        self._say("resume")
+        self._say_attached("resume")
 
     def stop(self) -> None:
         self._is_stopping = True
-        self._say("stop")
+        self._say_attached("stop")
+        if not self.is_attached:  # it may take long to be open, and has no records
+            self.kill()
 
     def kill(self) -> None:
         if self._process is not None:
@@ -137,13 +140,9 @@ class PlugIn:
             self._process.close()
 
     @property
-    def is_running(self) -> bool:
-        return self._process is not None and not self.has_ended
-
-    @property
-    def is_between(self) -> bool:
+    def is_attaching(self) -> bool:
         """Whether a process of it is about to attach: the run must not go on in another file before it has."""
-        return self._process is not None and not self.is_attached and not self.has_ended
+        return self._process is not None and self._was_told_to_attach and not self.is_attached
 
     # What happens to it.
 
@@ -154,10 +153,9 @@ class PlugIn:
             return
         if process is None:
             if self._is_stopping:
-                self.has_ended = True
-                self._problems.fail(f"{self.spec.title} was lost, and not open again when the run ended")
+                self._was_never_open()
             elif time.monotonic() >= self._next_try_s:
-                self.begin()
+                self._begin_again()
             return
         ended = process.has_ended()
         process.trim_log()
@@ -168,6 +166,13 @@ class PlugIn:
         elif not self._killed_for and (missed := process.silence.missed()):
             self._killed_for = missed
             process.kill()
+
+    def _begin_again(self) -> None:
+        try:
+            self.begin()
+        except SystemError as error:  # the machine may have no process for it now
+            self._problems.note(f"{error}: this is tried until it can")
+            self._try_again()
 
     def _take(self, message: dict[str, Any]) -> None:
         if described := message.get("described"):
@@ -199,6 +204,7 @@ class PlugIn:
             self._say_attach()
 
     def _say_attach(self) -> None:
+        self._was_told_to_attach = True
         before = self._left | {"counters": self._counted()} if self._left else {}
         self._say("attach", {"handle": self._handle, "as": {"prefix": self._prefix, "before": before}})
 
@@ -232,6 +238,9 @@ class PlugIn:
             if reports.get("usage"):
                 raise UsageError(text)
             raise SystemError(0, f"{self.spec.title} cannot be opened ({text})")
+        if self._is_stopping and not was_attached:
+            self._was_never_open()
+            return
         self._left |= {"last": last, "why": text}
         if not was_attached and self._may_reopen and not self._is_other:
             self._problems.note(f"{self.spec.title} cannot be opened again ({text}): this is tried until it can")
@@ -264,6 +273,10 @@ class PlugIn:
         else:
             self.failure = text if is_final else f"{sentence}: the run ends"
 
+    def _was_never_open(self) -> None:
+        self.has_ended = True
+        self._problems.fail(f"{self.spec.title} was lost, and not open again when the run ended")
+
     def _try_again(self) -> None:
         self._next_try_s = time.monotonic() + self._pause_s
         self._pause_s = min(2 * self._pause_s, _LONGEST_PAUSE_S)
@@ -277,6 +290,11 @@ class PlugIn:
     def _happened(self, event: str, text: str = "", more: dict[str, Any] | None = None) -> None:
         clock = (self.description or {}).get("clock") or {}
         self._events.add(Happening(self.spec.title, event, text, clock.get("unit", ""), now() | (more or {})))
+
+    def _say_attached(self, request: str) -> None:
+        """Says what only a process that is attached can hear: the others learn it when they are."""
+        if self.is_attached:
+            self._say(request)
 
     def _say(self, request: str, what: Any = True) -> None:
         if self._process is not None:
