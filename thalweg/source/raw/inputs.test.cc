@@ -273,6 +273,17 @@ TEST(UdpInput, RefusesStrangersIfThePeerIsKnown) {
     EXPECT_EQ(input.count("strangers"), 1u);
 }
 
+TEST(UdpInput, APeerWithoutAPortIsAMachine) {
+    auto const port = free_port();
+    UdpSender const instrument(port);
+    Input input(fmt::format("udp://127.0.0.1:{}?peer=127.0.0.1", port));
+    instrument.send(rows(0, 1));
+    EXPECT_EQ(input.numbers(2), range(0, 1));
+    Input other(fmt::format("udp://127.0.0.1:{}?peer=127.0.0.2", port + 1));
+    UdpSender(static_cast<std::uint16_t>(port + 1)).send(rows(0, 1));
+    other.look_until([&] { return other.count("strangers") == 1; });
+}
+
 TEST(UdpInput, CountsRowsOfOtherSendersIfNoPeerIsGiven) {
     auto const port = free_port();
     Input input(fmt::format("udp://127.0.0.1:{}", port));

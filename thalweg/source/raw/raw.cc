@@ -5,15 +5,26 @@
 #include "thalweg/base/error.h"
 #include "thalweg/source/raw/input_address.h"
 #include "thalweg/source/raw/readers.h"
+#include "thalweg/source/raw/senders.h"
+#include "thalweg/transport/address.h"
 
 namespace thalweg::source::raw {
 namespace {
+
+// What is no address is refused before there is a file.
+void check_place(InputAddress const& address) {
+    auto const kind = address.kind;
+    if (kind == InputAddress::Kind::tcp || kind == InputAddress::Kind::listen || kind == InputAddress::Kind::udp)
+        transport::parse_address(address.place);
+    Senders const of_peer(address.peer);
+}
 
 class RawSource : public Source {
   public:
     explicit RawSource(RawOptions options) : options_(std::move(options)) {
         for (auto const& stream : options_.streams) {
             inputs_.push_back(parse_input(stream.input));
+            check_place(inputs_.back());
             if (!stream.shown.empty()) inputs_.back().text = stream.shown;
             shape_of(stream.row); // throws if it is wrong
             streams_.push_back({stream.row.table, table_of(stream.row)});

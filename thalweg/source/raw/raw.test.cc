@@ -43,6 +43,14 @@ std::unique_ptr<Source> raw_files(bool with_lists) {
     return raw::make_raw(std::move(options));
 }
 
+TEST(RawSource, RefusesWhatIsNoAddressBeforeItIsOpened) {
+    for (auto const* const input :
+         {"tcp://127.0.0.1", "listen:many", "udp://127.0.0.1:70000", "udp://127.0.0.1:1?peer=:2"})
+        EXPECT_THROW(raw::make_raw({.streams = {{.input = input, .row = raw::testing::synced_row()}}}),
+                     base::UsageError)
+            << input;
+}
+
 INSTANTIATE_TEST_SUITE_P(Raw, AnySource,
                          ::testing::Values(Candidate{"RawRows", [] { return raw_files(false); }},
                                            Candidate{"RawLists", [] { return raw_files(true); }}),
