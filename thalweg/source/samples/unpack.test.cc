@@ -1,6 +1,6 @@
 #include "thalweg/source/samples/unpack.h"
 
-#include <cstring>
+#include <algorithm>
 #include <gtest/gtest.h>
 #include <memory>
 #include <random>
@@ -34,7 +34,7 @@ std::vector<Packing> all_packings() {
 void expect_unpacked(UnpackKernel const& kernel, Packing const& packing, std::vector<std::uint8_t> const& packed,
                      std::size_t count) {
     auto const exact = std::make_unique<std::byte[]>(packed.size());
-    std::memcpy(exact.get(), packed.data(), packed.size());
+    std::copy(packed.begin(), packed.end(), reinterpret_cast<std::uint8_t*>(exact.get()));
     constexpr std::uint16_t kUntouched = 0xBEEF;
     std::vector<std::uint16_t> samples(count + 8, kUntouched);
     kernel.of(packing)(exact.get(), count, reinterpret_cast<std::byte*>(samples.data()));
