@@ -125,7 +125,11 @@ class Silent(Card):
         self.has_given = False
 
     def describe(self) -> dict[str, Any]:
-        if self.hangs_in == "describe":
+        where, _, note = self.hangs_in.partition(",")
+        if note:
+            Path(note).with_suffix(".new").write_text(str(os.getpid()))
+            os.replace(Path(note).with_suffix(".new"), note)
+        if where == "describe":
             time.sleep(3600)
         return {"tables": {"ch0": ROW, "slow/er": {"x": tw.float32}}}
 

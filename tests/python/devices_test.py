@@ -313,6 +313,16 @@ def test_an_interrupt_ends_a_run_whose_device_is_lost(tmp_path: Path) -> None:
     assert problem.endswith("is lost (it did not return from next within 3.1 s) while it was stopped")
 
 
+def test_a_device_that_hangs_while_it_opens_does_not_outlive_the_recorder(tmp_path: Path) -> None:
+    words = [THALWEG, "record", "--out", str(tmp_path / "run.h5"), "--source", SILENT]
+    words += ["--setting", f"hangs_in=describe,{tmp_path / 'hangs'}", "--device-deadline", "1s"]
+    with subprocess.Popen(words, stderr=subprocess.DEVNULL) as process:
+        wait_for((tmp_path / "hangs").exists)
+        child = int((tmp_path / "hangs").read_text())
+        process.kill()
+        wait_for(lambda: not _is_alive(child), timeout_s=30)
+
+
 @pytest.mark.parametrize("fault", ["", "hang"])
 def test_no_process_of_a_device_outlives_the_recorder(tmp_path: Path, thalweg_command, fault: str) -> None:
     (tmp_path / "notes").mkdir()

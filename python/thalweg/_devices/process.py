@@ -26,6 +26,8 @@ from thalweg._devices.lanes import Lanes
 from thalweg._writing.attached import attach
 from thalweg.sources import DeviceLost
 
+_LOOK_S = 0.5
+
 
 class Recorder:
     """The other end: what it asked for, and what it is told."""
@@ -50,11 +52,17 @@ class Recorder:
             print(json.dumps(message), file=self._out, flush=True)
 
 
-def _obey(recorder: Recorder, lanes: Lanes, deadline_s: float) -> None:
+def _obey(recorder: Recorder, lanes: Lanes) -> None:
     while request := recorder.read():
         lanes.obey(next(iter(request)))
     lanes.obey("stop")
-    time.sleep(2 * deadline_s)  # no process remains that would stop this one if it hangs
+
+
+def _outlive_no_recorder(recorder: Recorder, pid: int) -> None:
+    """Ends the process some time after the recorder has ended: no process remains that would kill it if it hangs."""
+    while os.getppid() == pid:
+        time.sleep(_LOOK_S)
+    time.sleep(2 * recorder.deadline_s)
     os._exit(1)
 
 
@@ -84,7 +92,7 @@ def record(recorder: Recorder, board: Board) -> None:
         if "start" not in recorder.read():
             recorder.tell(rows=0)
             return
-        threading.Thread(target=_obey, args=(recorder, lanes, deadline_s), daemon=True).start()
+        threading.Thread(target=_obey, args=(recorder, lanes), daemon=True).start()
         lanes.work()
         recorder.tell(rows=lanes.rows)
     finally:
@@ -98,6 +106,7 @@ def main() -> int:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, OF_RECORDING)  # the recorder blocked them at the start
     recorder, board = Recorder(), Board(int(sys.argv[1]))
     threading.Thread(target=beat, args=(board,), daemon=True).start()
+    threading.Thread(target=_outlive_no_recorder, args=(recorder, os.getppid()), daemon=True).start()
     try:
         record(recorder, board)
     except Error as error:
