@@ -3,6 +3,7 @@
 #include <array>
 #include <atomic>
 #include <fmt/format.h>
+#include <optional>
 #include <random>
 #include <thread>
 
@@ -73,6 +74,41 @@ TEST(JournalSize, OfAFastStreamIsBoundedWhileReadersLookOn) {
     EXPECT_EQ(writer->close(kTimeoutNs).report.tables[0].rows, row);
     for (auto const& entry : std::filesystem::directory_iterator(directory.file("")))
         EXPECT_EQ(entry.path().filename().string(), "run.h5");
+}
+
+// A power cut has taken a page that the journal announces, and not the rows that were journaled before. The run goes
+// on, says that the page does not count, and keeps these rows until another page holds them.
+TEST(JournalSize, RowsOfAPageThatDoesNotCountStay) {
+    model::Schema const schema{{{"slow", {scalar("id", model::Scalar::uint64)}, ""}}};
+    auto const segments = std::make_shared<MemorySegments>();
+    JournalFiles const files(storage::make_memory_storage("run.h5.journal"), segments);
+    JournalLimits const limits{0, 64 << 10, 64 << 10};
+    std::array<std::uint64_t, 3> const ids{7, 8, 9};
+    PageRecord const page{0, 0, 0, 3, 0, 4096, 24, 0, 1, 1, 0, 0};
+    auto journal =
+        std::optional(JournalWriter::begin(files, model::to_json(model::make_run_head(schema, {}, {})), {}, limits));
+    journal->append(RecordType::producer, ProducerRecord{0, 0, 1, 0});
+    journal->append(RecordType::rows, RowsRecord{0, 0, 0, 3}, std::as_bytes(std::span(ids)));
+    journal->append(RecordType::pages, page);
+    journal->sync();
+    auto const flush_often = [&] {
+        for (int i = 0; i < 4; ++i) {
+            journal->append(RecordType::barrier, BarrierRecord{journal->size_bytes()});
+            journal->sync();
+        }
+    };
+    for (bool const says_it : {true, false}) { // now, and in front of where the next one begins
+        journal.emplace(JournalWriter::resume(files, limits));
+        if (says_it) journal->append(RecordType::voided_page, VoidedPageRecord{page.offset});
+        flush_often();
+        EXPECT_EQ(segments->list(), std::vector<std::uint32_t>{1});
+    }
+    auto again = page;
+    again.offset = 8192;
+    journal->append(RecordType::pages, again);
+    journal->append(RecordType::rows, RowsRecord{0, 0, 3, 3}, std::as_bytes(std::span(ids))); // into another segment
+    flush_often();
+    EXPECT_EQ(segments->list(), std::vector<std::uint32_t>{2});
 }
 
 // Streams that get a row every flush: what is not needed any more is given back although every segment holds something

@@ -57,6 +57,7 @@ class JournalWriter::State {
         }
         write(main_, type, payload, more);
         if (type == RecordType::finish) note_finish(payload);
+        if (type == RecordType::voided_page) note_voided(payload);
         if (type == RecordType::barrier) note_barrier(payload);
     }
 
@@ -130,6 +131,7 @@ class JournalWriter::State {
                 in_use_.add_pages(pages, record.end_offset);
             }
             if (record.type == RecordType::finish) note_finish(record.payload);
+            if (record.type == RecordType::voided_page) note_voided(record.payload);
             if (record.type == RecordType::segment) note_segment(record.payload);
             if (record.type == RecordType::rows) main_.rows_bytes += record.items_bytes;
             return true;
@@ -231,6 +233,13 @@ class JournalWriter::State {
         if (payload.size() < sizeof finish || !has_segments()) return;
         std::memcpy(&finish, payload.data(), sizeof finish);
         in_use_.finish(finish.producer);
+    }
+
+    void note_voided(std::span<std::byte const> payload) {
+        VoidedPageRecord voided;
+        if (payload.size() < sizeof voided) return;
+        std::memcpy(&voided, payload.data(), sizeof voided);
+        in_use_.void_pages(voided.offset);
     }
 
     // Numbers are not used twice, also of segments that are gone.

@@ -49,8 +49,12 @@ void RowsInUse::add_pages(std::span<PageRecord const> pages, std::uint64_t recor
         if (page.column == kClusterEnd || page.count == 0) continue;
         Key const key{page.producer, page.column};
         columns_.try_emplace(key);
-        announced_.push_back({key, {page.first, page.count}, record_end});
+        announced_.push_back({key, {page.first, page.count}, record_end, page.offset});
     }
+}
+
+void RowsInUse::void_pages(std::uint64_t offset) {
+    std::erase_if(announced_, [&](AnnouncedRows const& each) { return each.offset == offset; });
 }
 
 void RowsInUse::finish(std::uint32_t producer) {

@@ -21,6 +21,8 @@ class RowsInUse {
     void add_rows(RowsRecord const& rows, std::uint32_t segment, double stored_bytes);
     // Notes pages that were announced by a record which ends at this offset.
     void add_pages(std::span<PageRecord const> pages, std::uint64_t record_end);
+    // The pages at this offset of the file do not count: their rows are needed until others hold them.
+    void void_pages(std::uint64_t offset);
     // No more pages will come of this producer.
     void finish(std::uint32_t producer);
     // Pages announced up to this offset are durable.
@@ -52,6 +54,7 @@ class RowsInUse {
         Key key;
         model::RowRange rows;
         std::uint64_t record_end;
+        std::uint64_t offset; // of their page
     };
 
     void cover(Column& column, model::RowRange const& rows);
