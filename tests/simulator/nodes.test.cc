@@ -1,7 +1,10 @@
 // Tests failures that were found between nodes of a run.
+#include <fmt/format.h>
 #include <set>
 
 #include "tests/simulator/nodes_run.h"
+#include "thalweg/dataset/run/run_place.h"
+#include "thalweg/tuning/knobs.h"
 
 namespace thalweg::simulator {
 namespace {
@@ -198,6 +201,90 @@ TEST_P(EveryNodes, OneThatIsLostDuringARecoveryTakesItsJournalAlong) {
         EXPECT_EQ(run.rows_of(1), kRows) << turns;
     }
     EXPECT_EQ(counts.size(), 2) << "it dies early enough, or late enough";
+}
+
+// What they allocate ahead of their rows is together no more than what one node would.
+TEST_P(EveryNodes, ManyShareASmallDisk) {
+    constexpr std::uint64_t kDiskBytes = 800 << 20;
+    for (std::uint32_t const nodes : {2u, 8u}) {
+        NodesRun run(GetParam(), nodes, false, {.disk_bytes = kDiskBytes});
+        run.options.commit.allocate_ahead_bytes = 256 << 20;
+        std::uint64_t ahead = 0;
+        for (std::uint32_t node = 0; node < nodes; ++node) {
+            run.start(node, [&, node] {
+                auto const writer = run.come(node);
+                dataset::RunPlace const place(run.path, {node, nodes});
+                auto const knobs = dataset::read_head(place.open_journal(storage::OpenMode::read_only)).knobs;
+                tuning::Tuning tuning;
+                tuning::set(tuning, "allocate_ahead_bytes", knobs.at("allocate_ahead_bytes"));
+                ahead += tuning.commit.allocate_ahead_bytes;
+                writer->close(60'000'000'000);
+            });
+        }
+        run.play();
+        EXPECT_LE(ahead, kDiskBytes / 8) << nodes;
+        EXPECT_GE(ahead, kDiskBytes / 10) << nodes;
+    }
+}
+
+// Rows of slow streams, which wait in the journal for their page. The second node keeps to the same limits as the
+// first.
+TEST_P(EveryNodes, JournalsOfAllAreSmallOnASmallDisk) {
+    NodesRun run(GetParam(), 2, false, {.disk_bytes = 64 << 20});
+    for (std::uint32_t node = 0; node < 2; ++node) {
+        run.start(node, [&, node] {
+            auto const writer = run.come(node);
+            auto producer = writer->producer("t");
+            for (std::uint64_t row = 0; row < 40; ++row) {
+                NodesRun::append_to(producer, node, 1, row);
+                NodesRun::wait_until_durable(*writer);
+            }
+            producer.finish();
+            writer->close(60'000'000'000);
+        });
+    }
+    bool has_segment[2] = {false, false};
+    run.play([&] {
+        for (std::uint32_t node = 0; node < 2; ++node)
+            has_segment[node] = has_segment[node] || run.has(fmt::format("node-{:04}.journal.1", node + 1));
+        return false;
+    });
+    EXPECT_TRUE(has_segment[0]);
+    EXPECT_TRUE(has_segment[1]);
+    EXPECT_EQ(run.rows_of(1), 40);
+}
+
+// Less is allocated ahead then. The regions of the nodes stay where they lay.
+TEST_P(EveryNodes, AreResumedOnADiskThatIsFuller) {
+    NodesRun run(GetParam(), 2, false);
+    run.options.commit.allocate_ahead_bytes = 64 << 20;
+    int done = 0;
+    for (std::uint32_t node = 0; node < 2; ++node) {
+        run.start(node, [&, node] {
+            auto const writer = run.come(node);
+            auto const producer = NodesRun::append(*writer);
+            NodesRun::wait_until_durable(*writer);
+            ++done;
+            base::sleep_ns(kNever / 2);
+        });
+    }
+    run.play([&] { return done == 2; });
+    run.end();
+    run.world->weather.disk_bytes = run.world->disk.used_bytes() + (100 << 20);
+    for (std::uint32_t node = 0; node < 2; ++node) {
+        run.start(node, [&, node] {
+            dataset::JoinOptions returning;
+            returning.timeout_ns = kTimeoutNs;
+            returning.resume = true;
+            auto const writer = node == 0 ? dataset::Writer::resume(run.path, {}, run.options)
+                                          : dataset::Writer::join(run.path, node, returning);
+            NodesRun::append(*writer, kRows, kRows).finish();
+            writer->close(60'000'000'000);
+        });
+    }
+    run.play();
+    EXPECT_EQ(run.rows_of(0), 2 * kRows);
+    EXPECT_EQ(run.rows_of(1), 2 * kRows);
 }
 
 // No other node has looked at the folder since it took a region there.

@@ -62,7 +62,7 @@ std::unique_ptr<Writer> Writer::create_at(std::string const& path, model::Schema
     auto const absolute = std::filesystem::absolute(path).lexically_normal().string();
     check_folder_of(absolute);
     auto options = asked;
-    fit_to_disk_of(std::filesystem::path(absolute).parent_path(), options.layout);
+    fit_to_disk_of(std::filesystem::path(absolute).parent_path(), std::max(1u, options.nodes.nodes), options.layout);
     auto head = format.make_head(std::move(schema), options.layout, std::move(metadata));
     set_order(absolute, options.keys_per_group, head);
     if (absolute.size() >= sizeof LedgerHead::path)

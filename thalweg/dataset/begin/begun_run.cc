@@ -11,9 +11,7 @@
 #include "thalweg/tuning/knobs.h"
 
 namespace thalweg::dataset {
-namespace {
 
-// On a small disk, where the budget was lowered, the journal takes less, too.
 JournalLimits fit_to_budget(JournalLimits limits, std::uint64_t rows_budget_bytes) {
     limits.main_rows_bytes = std::min(limits.main_rows_bytes, rows_budget_bytes / 2);
     limits.segment_bytes = std::min(limits.segment_bytes, rows_budget_bytes / 2);
@@ -21,12 +19,11 @@ JournalLimits fit_to_budget(JournalLimits limits, std::uint64_t rows_budget_byte
     return limits;
 }
 
-} // namespace
-
-tuning::Tuning in_effect(tuning::Tuning tuning, format::Format const& format, std::string const& path) {
+tuning::Tuning in_effect(tuning::Tuning tuning, format::Format const& format, std::string const& path,
+                         std::uint32_t nodes) {
     tuning.layout = format.with_own_values(tuning.layout);
     if (path.empty()) return tuning;
-    fit_to_disk_of(path, tuning.commit, tuning.write.staging);
+    fit_to_disk_of(path, nodes, tuning.commit, tuning.write.staging);
     fit_to_shared_memory(storage::space_of("/dev/shm").free_bytes, tuning.write.staging);
     return tuning;
 }
@@ -35,7 +32,8 @@ std::uint64_t begin_file(BegunRun& begun, CreateOptions const& options, format::
     auto& run = *begun.run;
     run.format = &format;
     run.while_waiting = options.nodes.while_waiting;
-    begun.tuning = in_effect(static_cast<tuning::Tuning const&>(options), format, begun.watch ? run.path() : "");
+    begun.tuning = in_effect(static_cast<tuning::Tuning const&>(options), format, begun.watch ? run.path() : "",
+                             options.nodes.nodes);
     run.options = begun.tuning.write;
     run.head.knobs = tuning::texts(begun.tuning);
     run.head.engine = run.file->engine();

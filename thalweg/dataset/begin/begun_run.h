@@ -41,8 +41,13 @@ struct BegunRun {
     PageCounts counts;                      // of a resumed run: what the metadata will need for what is there already
 };
 
-// Returns what the run is written with, which is not always what was asked for. `path`: empty if the file has no name.
-tuning::Tuning in_effect(tuning::Tuning tuning, format::Format const& format, std::string const& path);
+// Returns what the run is written with by one of `nodes`, which is not always what was asked for. `path`: empty if the
+// file has no name.
+tuning::Tuning in_effect(tuning::Tuning tuning, format::Format const& format, std::string const& path,
+                         std::uint32_t nodes);
+
+// Returns the limits of a journal on a small disk, where the budget of rows was lowered: it takes less, too.
+JournalLimits fit_to_budget(JournalLimits limits, std::uint64_t rows_budget_bytes);
 
 // Step 2 of a new run. Returns where the first extent may lie. It is durable with the first BARRIER: until then
 // `recover` writes it again.

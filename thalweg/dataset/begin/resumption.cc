@@ -170,10 +170,14 @@ Resumption::Resumption(UnfinishedRun unfinished, CreateOptions const& options)
     gathered_ = gather(unfinished_.journals, *unfinished_.file, RunState::ended);
     check_may_go_on(unfinished_, gathered_);
     earlier_ = keys_of_earlier_files(path, gathered_.facts.metadata);
-    tuning_ = in_effect(tuning_of_resumed(path, gathered_.head, *unfinished_.format, options, options.given),
-                        *unfinished_.format, path);
+    auto const asked = tuning_of_resumed(path, gathered_.head, *unfinished_.format, options, options.given);
+    tuning_ = in_effect(asked, *unfinished_.format, path, unfinished_.place().node().nodes);
+    limits_ = fit_to_budget(limits_, tuning_.commit.rows_budget_bytes);
     file_ = storage::open_file_storage(path, storage::OpenMode::read_write, tuning_.write.engine);
     gathered_.head.knobs = tuning::texts(tuning_);
+    // The regions of nodes lie where they lay, however little of them is allocated ahead on a disk that is fuller now.
+    if (unfinished_.place().is_of_many())
+        gathered_.head.knobs["allocate_ahead_bytes"] = tuning::texts(asked).at("allocate_ahead_bytes");
     gathered_.head.engine = file_->engine();
     resumed_ = resumed_run(gathered_);
 }

@@ -35,14 +35,14 @@ void fit_to_shared_memory(std::uint64_t free_bytes, StagingOptions& staging) {
     if (free_bytes / 2 >= kLeastSharedBytes) lower(staging.memory_bytes, free_bytes / 2, kLeastSharedBytes);
 }
 
-void fit_to_disk_of(std::string const& path, CommitOptions& commit, StagingOptions& staging) {
+void fit_to_disk_of(std::string const& path, std::uint32_t nodes, CommitOptions& commit, StagingOptions& staging) {
     auto const space = storage::space_of(path);
-    if (space.total_bytes > 0) fit_to_disk(space.free_bytes, commit, staging);
+    if (space.total_bytes > 0) fit_to_disk(space.free_bytes / nodes, commit, staging);
 }
 
-void fit_to_disk_of(std::string const& path, model::LayoutOptions& layout) {
+void fit_to_disk_of(std::string const& path, std::uint32_t nodes, model::LayoutOptions& layout) {
     auto const space = storage::space_of(path);
-    if (space.total_bytes > 0) fit_to_disk(space.free_bytes, layout);
+    if (space.total_bytes > 0) fit_to_disk(space.free_bytes / nodes, layout);
 }
 
 } // namespace thalweg::dataset

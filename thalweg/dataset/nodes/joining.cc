@@ -78,7 +78,8 @@ void open_joined(BegunRun& begun, RunPlace const& place, model::RunHead const& h
     run.while_waiting = options.while_waiting;
     run.format = &format_for(place.data());
     run.head = head;
-    begun.tuning = in_effect(tuning_of_resumed(place.data(), head, *run.format, {}, {}), *run.format, place.data());
+    begun.tuning = in_effect(tuning_of_resumed(place.data(), head, *run.format, {}, {}), *run.format, place.data(),
+                             place.node().nodes);
     run.options = begun.tuning.write;
     run.file = storage::open_file_storage(place.data(), storage::OpenMode::read_write, begun.tuning.write.engine);
     run.node = share_of(run, place.node(), options.timeout_ns, begun.tuning.commit.flush_interval_ns);
@@ -89,9 +90,9 @@ void open_joined(BegunRun& begun, RunPlace const& place, model::RunHead const& h
 
 void begin_joined(BegunRun& begun, RunPlace const& place) {
     auto const fallback = memory_fallback(place.data());
-    begun.journal =
-        JournalWriter::begin(begun.files, add_memory_folder(model::to_json(begun.run->head), fallback.folder),
-                             data_file_at(place.data()), {}, place.node());
+    begun.journal = JournalWriter::begin(
+        begun.files, add_memory_folder(model::to_json(begun.run->head), fallback.folder), data_file_at(place.data()),
+        fit_to_budget({}, begun.tuning.commit.rows_budget_bytes), place.node());
     make_ledger(begun, fallback, true, 0);
 }
 

@@ -133,7 +133,7 @@ void start_returned(BegunRun& begun, RunPlace const& place, FirstNode const& fir
     if (own != nullptr) {
         run.journal_lock = std::move(own->locks.front());
         static_cast<void>(base::try_lock_file(run.journal_lock, place.journal(), false)); // shared from now on
-        begun.journal = JournalWriter::resume(begun.files);
+        begun.journal = JournalWriter::resume(begun.files, fit_to_budget({}, begun.tuning.commit.rows_budget_bytes));
         make_ledger(begun, memory_fallback(place.data(), memory_folder_of(begun.files)), true, 0);
     } else {
         run.journal_lock = place.lock_shared();
