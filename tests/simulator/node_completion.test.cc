@@ -1,4 +1,6 @@
 // Tests failures that were found in the completion of the file by one node.
+#include <set>
+
 #include "tests/simulator/nodes_run.h"
 
 namespace thalweg::simulator {
@@ -45,8 +47,9 @@ struct Stop {
     std::uint32_t completing = 0;
 };
 
-// Returns whether there was a recovery.
-bool recover_during_completion(NodesRun& run, Stop const& stop, bool goes_on_in_recovery) {
+// Returns whether there was a recovery. `said`: gets what the completing node was told.
+bool recover_during_completion(NodesRun& run, Stop const& stop, bool goes_on_in_recovery,
+                               std::set<std::string>* said = nullptr) {
     std::int32_t completing = 0;
     bool is_stopped = false, is_recovered = false;
     auto const work = [&](std::uint32_t node) {
@@ -57,8 +60,11 @@ bool recover_during_completion(NodesRun& run, Stop const& stop, bool goes_on_in_
             writer->abandon();
             writer.reset();
             while (!is_stopped) base::sleep_ns(100'000);
-        } else if (!fails([&] { writer->close(60'000'000'000); }) || node == stop.completing)
-            return;
+        } else {
+            auto const error = error_of([&] { writer->close(60'000'000'000); });
+            if (node == stop.completing && said != nullptr) said->insert(error);
+            if (error.empty() || node == stop.completing) return;
+        }
         // If the other node has completed the file meanwhile, there is nothing to recover.
         is_recovered = !fails([&] { dataset::recover(run.path, {.all_nodes_are_down = true}); });
     };
@@ -100,15 +106,19 @@ TEST_P(EveryCompletion, OneThatComesBackWhileItCompletesTheFileMayDie) {
 // Both nodes write at the same time.
 TEST_P(EveryCompletion, OneThatComesBackWhileTheFileIsRecoveredHarmsNothing) {
     std::uint64_t recovered = 0;
+    std::set<std::string> said;
     for (std::uint64_t after = 0; after < 150; after += 4) {
         for (std::uint64_t const goes_on_after : {0, 5, 10, 20, 40, 60}) {
             NodesRun run(GetParam(), 2, false, {.steps_per_turn = 30});
-            recovered += recover_during_completion(run, {after, goes_on_after, kNever / 2}, true);
+            recovered += recover_during_completion(run, {after, goes_on_after, kNever / 2}, true, &said);
             ASSERT_EQ(run.rows_of(0), kRows) << after << ", " << goes_on_after;
             ASSERT_EQ(run.rows_of(1), kRows) << after << ", " << goes_on_after;
         }
     }
     EXPECT_GT(recovered, 50);
+    said.erase(""); // it has completed the file, also for the recovery
+    EXPECT_GT(said.size(), 1);
+    for (auto const& error : said) EXPECT_NE(error.find("recover"), std::string::npos) << error;
 }
 
 // The first node is dead, and the run is recovered on its machine. The second one has finished, and that says nothing:

@@ -142,14 +142,17 @@ class NodesRun {
     std::optional<World> world;
 };
 
-inline bool fails(std::function<void()> const& work) {
+// Returns the error with which it ends; empty if it does not.
+inline std::string error_of(std::function<void()> const& work) {
     try {
         work();
-        return false;
-    } catch (base::Error const&) {
-        return true;
+        return "";
+    } catch (base::Error const& error) {
+        return error.what();
     }
 }
+
+inline bool fails(std::function<void()> const& work) { return !error_of(work).empty(); }
 
 class EveryNodes : public ::testing::TestWithParam<Container> {};
 

@@ -143,6 +143,16 @@ void NodeRun::fail_completion(std::string const& why) const {
                        why, run_->node->advice(run_->path())});
 }
 
+// Nothing but a recovery, which was told that this node is down, removes the folder of a run that a node completes.
+void NodeRun::fail_recovered_meanwhile() const {
+    auto const& path = run_->path();
+    base::fail_system({fmt::format("{} cannot be closed by {}", path, name_of_node(run_->node->which.node)),
+                       "it was recovered by another process while this node was completing it",
+                       fmt::format("`thalweg inspect {}` shows the rows that it has, and `thalweg verify {}` says "
+                                   "whether it is sound",
+                                   path, path)});
+}
+
 // A node that died on this machine has left what it had not flushed in memory that this process can read.
 void NodeRun::journal_parts_of_dead() const {
     if (!run_->node->rules.goes_on) return;
@@ -232,6 +242,7 @@ CompleteResult NodeRun::end_for_all(CompleteResult result) {
     try {
         run_->node->announce(kComplete, summary_of(result));
     } catch (base::SystemError const& error) {
+        if (error.code == ENOENT) fail_recovered_meanwhile();
         if (!base::is_no_space(error.code)) throw;
     }
     run_->ledger->head().state = LedgerState::closed;

@@ -42,6 +42,7 @@ class NodeRun {
 
   private:
     [[noreturn]] void fail_completion(std::string const& why) const;
+    [[noreturn]] void fail_recovered_meanwhile() const;
     void journal_parts_of_dead() const;
     CompleteResult complete_for_all(std::uint64_t end_ns);
     std::optional<Journals> open_parts(std::vector<RunPlace> const& places, std::string& missing) const;

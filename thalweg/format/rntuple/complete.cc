@@ -58,7 +58,9 @@ Completed complete_with(Joining joining, storage::Storage& file, storage::Storag
     auto const readable = end_of_readable(file, parts);
     // Its anchors are there, and its first sector may follow: of what that names we know no end.
     if (facts.is_cut_last && readable > facts.end_offset)
-        base::fail_data({file.path() + " is not completed again", "another node has completed it, or does so now"});
+        base::fail_data({file.path() + " is not completed again",
+                         "it was completed meanwhile, or is being completed, by a recovery or by another node",
+                         "`thalweg inspect` shows the rows that it has"});
     auto const begin = base::round_up(std::max(facts.end_offset, readable), base::kBlockBytes);
     BlobWriter writer(file, begin, head.created_s);
     FileEnding ending(file, parts, writer, head.created_s);

@@ -99,7 +99,9 @@ Completed complete(storage::Storage& file, storage::Storage const& journal, mode
     if (!facts.open_note.empty()) return show_open_run(file, journal, head, facts);
     if (has_superblock(file)) { // what it names is about to be overwritten
         if (facts.is_cut_last)
-            base::fail_data({file.path() + " is not completed again", "another node has completed it"});
+            base::fail_data({file.path() + " is not completed again",
+                             "it was completed meanwhile, by a recovery or by another node",
+                             "`thalweg inspect` shows the rows that it has"});
         write_superblock(file, {});
         file.sync();
     }
