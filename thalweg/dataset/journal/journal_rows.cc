@@ -77,6 +77,12 @@ bool is_possible(std::uint64_t bytes, std::uint64_t stored_bytes, bool is_frame)
 
 } // namespace
 
+double stored_share(RowsPiece const& piece, std::uint64_t items_bytes, std::uint64_t payload_bytes) {
+    auto const raw = static_cast<double>(piece.bytes);
+    auto const all = static_cast<double>(std::max<std::uint64_t>(1, items_bytes));
+    return std::min(raw, raw / all * static_cast<double>(payload_bytes));
+}
+
 std::vector<std::byte> pack_rows(std::span<RowsPiece const> pieces, std::span<std::byte const> items) {
     auto const table = table_of(pieces);
     std::vector<std::byte> payload(sizeof(RowsHead));

@@ -24,6 +24,10 @@ struct RowsPiece {
     std::uint64_t position = 0;
 };
 
+// Returns what a piece takes of a record, and no more than its bytes: if a record is small, journaling its rows again,
+// among others, takes less.
+double stored_share(RowsPiece const& piece, std::uint64_t items_bytes, std::uint64_t payload_bytes);
+
 // The payload of a record.
 std::vector<std::byte> pack_rows(std::span<RowsPiece const> pieces, std::span<std::byte const> items);
 

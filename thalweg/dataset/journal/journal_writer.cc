@@ -2,6 +2,7 @@
 #include <cerrno>
 #include <cstring>
 #include <map>
+#include <optional>
 
 #include "thalweg/base/assert.h"
 #include "thalweg/base/error.h"
@@ -18,14 +19,6 @@ namespace {
 constexpr std::uint64_t kReserveBytes = 4 * base::kMiB;
 constexpr std::uint64_t kGatheredBytes = base::kMiB;    // of rows, in one record
 constexpr std::uint64_t kAloneBytes = 256 * base::kKiB; // such rows have a record to themselves
-
-// Returns what a piece takes of a record, and no more than its bytes: if a record is small, journaling its rows again,
-// among others, takes less.
-double stored_share(RowsPiece const& piece, std::uint64_t items_bytes, std::uint64_t payload_bytes) {
-    auto const raw = static_cast<double>(piece.bytes);
-    auto const all = static_cast<double>(std::max<std::uint64_t>(1, items_bytes));
-    return std::min(raw, raw / all * static_cast<double>(payload_bytes));
-}
 
 } // namespace
 
@@ -228,34 +221,32 @@ class JournalWriter::State {
     // Gives back what was reserved and not used.
     static void end_segment(OpenSegment& segment) { segment.file->resize(segment.end); }
 
+    template <typename Record> static std::optional<Record> record_in(std::span<std::byte const> payload) {
+        Record record;
+        if (payload.size() < sizeof record) return std::nullopt;
+        std::memcpy(&record, payload.data(), sizeof record);
+        return record;
+    }
+
     void note_finish(std::span<std::byte const> payload) {
-        FinishRecord finish;
-        if (payload.size() < sizeof finish || !has_segments()) return;
-        std::memcpy(&finish, payload.data(), sizeof finish);
-        in_use_.finish(finish.producer);
+        if (auto const finish = record_in<FinishRecord>(payload)) in_use_.finish(finish->producer);
     }
 
     void note_voided(std::span<std::byte const> payload) {
-        VoidedPageRecord voided;
-        if (payload.size() < sizeof voided) return;
-        std::memcpy(&voided, payload.data(), sizeof voided);
-        in_use_.void_pages(voided.offset);
+        if (auto const voided = record_in<VoidedPageRecord>(payload)) in_use_.void_pages(voided->offset);
     }
 
     // Numbers are not used twice, also of segments that are gone.
     void note_segment(std::span<std::byte const> payload) {
-        SegmentRecord segment;
-        if (payload.size() < sizeof segment) return;
-        std::memcpy(&segment, payload.data(), sizeof segment);
-        next_number_ = std::max(next_number_, segment.segment + 1);
+        if (auto const segment = record_in<SegmentRecord>(payload))
+            next_number_ = std::max(next_number_, segment->segment + 1);
     }
 
     void note_barrier(std::span<std::byte const> payload) {
-        BarrierRecord barrier;
-        if (payload.size() < sizeof barrier) return;
-        std::memcpy(&barrier, payload.data(), sizeof barrier);
+        auto const barrier = record_in<BarrierRecord>(payload);
+        if (!barrier) return;
         ++barriers_;
-        covered_ = barrier.covered_bytes;
+        covered_ = barrier->covered_bytes;
     }
 
     void free_segments() {
