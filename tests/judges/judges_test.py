@@ -95,12 +95,20 @@ def test_a_copied_file_system_takes_no_memory_of_the_original(play: Play) -> Non
 
 @needs_judges
 @pytest.mark.parametrize("control", controls.CONTROLS)
-def test_a_writer_that_breaks_its_promise_is_found(play: Play, control: str) -> None:
+def test_a_writer_that_breaks_its_promise_is_found(play: Play, control: str, repository: Path) -> None:
     if control == "eatmydata" and controls.why_not_eatmydata():
         pytest.skip(controls.why_not_eatmydata())
     code, said = play("cuts.py", "--subject", control, "--cuts", 20)
     assert code == 1, said
     assert re.search(r"^\d+:\w+: (?!the judge failed)", said, re.MULTILINE), said
+    # The finding keeps its log, and a line repeats it.
+    repeat = re.search(r"to repeat: python tests/judges/(cuts\.py --kept (\S+) .*)", said)
+    assert repeat, said
+    kept = repository / repeat[2]
+    assert {each.name for each in kept.iterdir()} >= {"log", "said", "choices"}
+    code, again = play(*repeat[1].split())
+    assert code == 1, again
+    assert re.search(r"^\d+:\w+: (?!the judge failed)", again, re.MULTILINE), again
 
 
 def test_what_cannot_be_mounted_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

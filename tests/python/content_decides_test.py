@@ -120,6 +120,22 @@ def test_verify_knows_checkpoints(tmp_path: Path, codec: str | None, thalweg_com
 
 
 @pytest.mark.parametrize("codec", [None, "zstd-1"])
+def test_verify_says_where_a_checkpoint_is_damaged(tmp_path: Path, codec: str | None, thalweg_command) -> None:
+    path = checkpoint(tmp_path, codec)
+    with h5py.File(path) as file:
+        place = file["a"].id.get_offset() or file["a"].id.get_chunk_info(0).byte_offset
+    damaged = bytearray(path.read_bytes())
+    damaged[place + 100] ^= 1
+    path.write_bytes(damaged)
+    (message,) = tw.verify(path).messages
+    assert "'a'" in message
+    assert f"offset {place}" in message
+    done = thalweg_command("verify", path)
+    assert done.returncode == 1
+    assert message in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("codec", [None, "zstd-1"])
 def test_verify_finds_damage_in_a_checkpoint(tmp_path: Path, codec: str | None) -> None:
     path = checkpoint(tmp_path, codec)
     content = path.read_bytes()
