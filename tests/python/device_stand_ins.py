@@ -118,7 +118,8 @@ class Card:
 
 
 class Silent(Card):
-    """It gives one record and then none, and hangs in `describe`, in `stop` or at its exit if it is told."""
+    """It gives one record and then none, and hangs in `describe`, in `stop` or at its exit if it is told; or it gives
+    that record again and again, also after `stop`."""
 
     def __init__(self, hangs_in: str = "", wrong: str = ""):
         self.hangs_in, self.wrong = hangs_in, wrong
@@ -137,7 +138,7 @@ class Silent(Card):
         pass
 
     def next(self, timeout: float) -> dict[str, Any] | None:
-        if self.has_given:
+        if self.has_given and self.wrong != "end":
             time.sleep(timeout)
             return None
         self.has_given = True

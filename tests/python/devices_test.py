@@ -244,6 +244,16 @@ def test_a_device_that_hangs_while_it_is_stopped_does_not_keep_the_run(tmp_path:
     assert report["rows"] == 1
 
 
+def test_a_device_that_has_rows_for_ever_does_not_keep_the_run(tmp_path: Path) -> None:
+    options = ("--source", SILENT, "--setting", "wrong=end", "--duration", "200ms", "--device-deadline", "500ms")
+    report = record(tmp_path / "run.h5", *options, code=1)
+    (problem,) = report["problems"]
+    why = "next still has rows 3 s after stop, and should return None at some time"
+    assert problem.endswith(f"is lost ({why}) while it was stopped")
+    assert report["rows"] == len(tw.open(tmp_path / "run.h5")["ch0"])
+    assert report["files"][0]["complete"]
+
+
 def test_a_thread_of_a_library_does_not_keep_the_run(tmp_path: Path) -> None:
     options = ("--source", SILENT, "--setting", "hangs_in=exit", "--duration", "200ms", "--device-deadline", "1s")
     report = record(tmp_path / "run.h5", *options, code=1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -13,11 +14,12 @@ from thalweg._devices.clock import DeviceClock
 from thalweg._devices.description import Description
 from thalweg._devices.rows import Counters, LaneRows
 from thalweg._writing.attached import Attached
-from thalweg.sources import Overflow
+from thalweg.sources import DeviceLost, Overflow
 
 _TIMEOUT_S = 0.1  # of next: so long a silent device keeps a request waiting
 _IDLE_PAUSE_S = 0.001  # if a device returns before its timeout
 _COUNT_S = 0.25
+_DRAIN_DEADLINES = 6  # so many deadlines a device has to hand out what it had when it was stopped
 
 
 class Gate:
@@ -82,6 +84,7 @@ class Lanes:
         self._error: BaseException | None = None  # of another lane
         self._next_count_s = 0.0
         self._overflows = 0
+        self._empty_by_s = math.inf
 
     @property
     def rows(self) -> int:
@@ -156,6 +159,9 @@ class Lanes:
             if not took or time.monotonic() >= next_idle_s:
                 self._lanes[lane].idle()
                 next_idle_s = time.monotonic() + _TIMEOUT_S
+            if took and stopped and time.monotonic() >= self._empty_by_s:
+                seconds = _DRAIN_DEADLINES * self._deadline_s
+                raise DeviceLost(f"next still has rows {seconds:g} s after stop, and should return None at some time")
             if not took and (stopped or (lane in self._ended and self._has_stopped)):
                 break
             if not took:
@@ -203,6 +209,7 @@ class Lanes:
     def _stop(self) -> None:
         with self._gate.alone():
             self._call("stop", self._device.stop)
+            self._empty_by_s = time.monotonic() + _DRAIN_DEADLINES * self._deadline_s
             self._has_stopped = True
 
     def _restart(self, overflow: Overflow) -> None:
