@@ -123,3 +123,10 @@ def compass_file(path: Path, records: int = 40, samples: int = 100) -> dict[int,
         written[channel].append((stamp, energy, values))
     path.write_bytes(content)
     return written
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        return "Z" not in Path(f"/proc/{pid}/stat").read_text().split()[2]
+    except OSError:
+        return False
