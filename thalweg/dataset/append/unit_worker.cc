@@ -171,9 +171,21 @@ bool UnitWorker::commit() {
 // does not depend on what their worker did before.
 void UnitWorker::drop() {
     is_open_ = false;
-    for (auto* producer : begun_) is_ordered() ? producer->drop_unit_and_finish() : producer->drop_unit();
+    for (auto* producer : begun_) is_ordered() ? producer->drop_unit_and_finish() : drop_of(*producer);
     begun_.clear();
     if (is_ordered()) producers_.clear();
+}
+
+// A producer may have to begin anew. If the run has gone on, its file is closed once the last producer in it has ended,
+// which may be this one; the next unit begins in the file that is open then.
+void UnitWorker::drop_of(Producer& producer) {
+    try {
+        producer.drop_unit();
+    } catch (base::Error const&) {
+        auto const& head = run_->ledger->head();
+        if (head.state != LedgerState::closed || head.has_next == 0) throw;
+        std::ranges::find(producers_, &producer, &std::unique_ptr<Producer>::get)->reset();
+    }
 }
 
 void UnitWorker::finish() {

@@ -47,6 +47,7 @@ class UnitWorker {
     Producer& producer(std::size_t table);
     void follow_rotation();
     bool is_ordered() const { return run_->head.keys_per_group > 0; }
+    void drop_of(Producer& producer);
     void end_key();
     void seal_group();
 
