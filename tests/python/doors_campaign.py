@@ -140,7 +140,8 @@ def play(seconds: float, seed: int) -> dict[str, Any]:
         campaign = Campaign(folder / "runs", server, mount and mount.place)
         while time.monotonic() < end or not campaign.done["rounds"]:
             campaign.round(any_)
-        return {"seed": seed, **campaign.done}
+        left_out = {"left out": f"mount: {WHY_NOT}"} if WHY_NOT else {}
+        return {"seed": seed, **left_out, **campaign.done}
 
 
 if __name__ == "__main__":
