@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import json
 import pkgutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import metadata
 from typing import Any
 
 from thalweg._base.errors import UsageError
+from thalweg._base.suggestion import suggestion
 from thalweg._devices.board import check_size
 from thalweg._schema.schema import Schema, schema
 
@@ -55,13 +55,6 @@ class Description:
         }
 
 
-def near(name: str, names: Iterable[str]) -> str:
-    """Returns the end of a sentence about an unknown name: the one that was probably meant, or all."""
-    names = list(names)
-    close = difflib.get_close_matches(name, names, n=1)
-    return f" (did you mean '{close[0]}'?)" if close else f" (there are {', '.join(names)})" if names else ""
-
-
 def names_of_plug_ins() -> list[str]:
     """Returns the names of sources that installed packages have."""
     return sorted({entry.name for entry in metadata.entry_points(group=ENTRY_POINTS)})
@@ -88,7 +81,7 @@ def check_settings(source: str, maker: type[Any], settings: Mapping[str, Any]) -
         known = [each.name for each in parameters if each.kind is not each.VAR_POSITIONAL]
         for name in settings:
             if name not in known:
-                raise UsageError(f"{source} has no setting '{name}'{near(name, known)}")
+                raise UsageError(f"{source} has no setting '{name}'{suggestion(name, known)}")
     for each in parameters:
         is_one = each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)
         if is_one and each.default is each.empty and each.name not in settings:
@@ -101,7 +94,7 @@ def description_of(source: str, given: Any, settings: Mapping[str, Any]) -> Desc
         raise UsageError(f"describe of {source} returned {given!r}: return a dictionary with 'tables'")
     for key in given:
         if key not in _KEYS:
-            raise UsageError(f"describe of {source} returned '{key}', which means nothing{near(str(key), _KEYS)}")
+            raise UsageError(f"describe of {source} returned '{key}', which means nothing{suggestion(str(key), _KEYS)}")
     if "tables" not in given:
         raise UsageError(f"describe of {source} returned no 'tables': return what the device records")
     tables = given["tables"]
@@ -129,7 +122,7 @@ def _lanes(source: str, made: Schema, given: Any) -> tuple[tuple[str, ...], ...]
 def _clock(source: str, made: Schema, given: Mapping[str, Any]) -> ClockColumn | None:
     for key in given:
         if key not in ("column", "restarts", "domain"):
-            raise UsageError(f"the clock of {source} has no '{key}'{near(key, ('column', 'restarts', 'domain'))}")
+            raise UsageError(f"the clock of {source} has no '{key}'{suggestion(key, ('column', 'restarts', 'domain'))}")
     column = given.get("column", "timestamp")
     having = {table.name: table[column] for table in made.tables if column in table}
     usable = {

@@ -10,8 +10,8 @@ from typing import Any
 
 from thalweg._base.errors import SystemError, UsageError  # noqa: A004
 from thalweg._base.given import integer_of
+from thalweg._base.suggestion import suggestion
 from thalweg._devices.clock import DeviceClock
-from thalweg._devices.description import near
 from thalweg._writing.attached import Attached
 from thalweg._writing.producer import Producer
 
@@ -45,7 +45,7 @@ class LaneRows:
         for table, columns in batch.items():
             producer = self._producers.get(table)
             if producer is None:
-                raise UsageError(f"next returned rows of table '{table}'{near(str(table), self._producers)}")
+                raise UsageError(f"next returned rows of table '{table}'{suggestion(str(table), self._producers)}")
             if not isinstance(columns, Mapping):
                 raise UsageError(
                     f"next returned {type(columns).__name__} for table '{table}': return {{column: array}}"
@@ -115,7 +115,7 @@ class Counters:
         by_table = given if any(isinstance(value, Mapping) for value in given.values()) else {self.tables[0]: given}
         for table, counters in by_table.items():
             if table not in self.tables:
-                raise UsageError(f"counters returned '{table}', which is no table{near(str(table), self.tables)}")
+                raise UsageError(f"counters returned '{table}', which is no table{suggestion(str(table), self.tables)}")
             self.add(table, counters)
 
     def add(self, table: str, counters: Mapping[Any, Any]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import tomllib
 from collections.abc import Iterable
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from thalweg._base.errors import UsageError
+from thalweg._base.suggestion import suggestion
 from thalweg._raw.row import BitField, Row, RowField
 from thalweg._raw.types import NAMES, parse
 
@@ -75,7 +75,7 @@ class RowFile:
         try:
             type_ = parse(text)
         except UsageError:
-            self._refuse(where, f"has the type '{text}'{_near(text, NAMES)}")
+            self._refuse(where, f"has the type '{text}'{suggestion(text, NAMES)}")
         order = self._one_of(where, of_row | given, "byte-order", _BYTE_ORDERS, "little")
         shape = given.get("shape", [])
         return RowField(
@@ -120,12 +120,12 @@ class RowFile:
     def _check_keys(self, where: str, given: dict[str, Any], known: Iterable[str]) -> None:
         for key in given:
             if key not in known:
-                self._refuse(where, f"has no key '{key}'{_near(key, known)}")
+                self._refuse(where, f"has no key '{key}'{suggestion(key, known)}")
 
     def _one_of(self, where: str, given: dict[str, Any], key: str, known: tuple[str, ...], default: str) -> str:
         value = given.get(key, default)
         if value not in known:
-            self._refuse(where, f"has {key} = {value!r}{_near(str(value), known)}")
+            self._refuse(where, f"has {key} = {value!r}{suggestion(str(value), known)}")
         return str(value)
 
     def _text(self, where: str, given: dict[str, Any], key: str, default: str) -> str:
@@ -142,9 +142,3 @@ class RowFile:
 
     def _refuse(self, where: str, problem: str) -> Any:
         raise UsageError(f"{self._path}: {where} {problem}")
-
-
-def _near(name: str, known: Iterable[str]) -> str:
-    known = list(known)
-    close = difflib.get_close_matches(name.replace("_", "-"), known, n=1)
-    return f" (did you mean '{close[0]}'?)" if close else f" (there are {', '.join(known)})"

@@ -1,13 +1,13 @@
 """Reads and writes options as TOML. The names are those of the command line without the leading dashes."""
 
 import dataclasses
-import difflib
 import json
 import tomllib
 from pathlib import Path
 from typing import Any
 
 from thalweg._base.errors import UsageError
+from thalweg._base.suggestion import suggestion
 from thalweg._recording.options import RecordOptions
 
 NAMES = [field.name.rstrip("_").replace("_", "-") for field in dataclasses.fields(RecordOptions)]
@@ -24,18 +24,13 @@ def load_options(path: Path) -> dict[str, Any]:
         raise UsageError(f"{path} is not TOML ({error})") from None
     for name in values:
         if name not in NAMES:
-            raise UsageError(f"{path}: there is no option '{name}'{suggestion(name)}")
+            raise UsageError(f"{path}: there is no option '{name}'{suggestion(name, NAMES)}")
     if "device" in values:
         tables = values["device"]
         if not isinstance(tables, list):
             raise UsageError(f"{path}: 'device' is not a list of tables: write [[device]]")
         values["device"] = [each if isinstance(each, str) else json.dumps(each, default=str) for each in tables]
     return {_FIELDS[name]: value for name, value in values.items()}
-
-
-def suggestion(name: str) -> str:
-    close = difflib.get_close_matches(name.replace("_", "-"), NAMES, n=1)
-    return f" (did you mean '{close[0]}'?)" if close else f" (there are {', '.join(NAMES)})"
 
 
 def dump(options: RecordOptions) -> str:

@@ -9,7 +9,8 @@ from typing import Any
 
 from thalweg._base import quantities
 from thalweg._base.errors import UsageError
-from thalweg._devices.description import names_of_plug_ins, near
+from thalweg._base.suggestion import suggestion
+from thalweg._devices.description import names_of_plug_ins
 from thalweg._recording.options import DeviceLoss, RecordOptions, SourceKind
 from thalweg._recording.source import own_options
 
@@ -110,11 +111,11 @@ def _device(options: RecordOptions, known: Mapping[str, str], settings: dict[str
         return DeviceSpec(source, name, settings, deadline_s=deadline_s, built_in=_built_in(options, source, settings))
     if ":" not in source and source not in names_of_plug_ins():
         names = [*SourceKind, *names_of_plug_ins()]
-        raise UsageError(f"there is no source '{source}'{near(source, names)}; a class of yours is module:Class")
+        raise UsageError(f"there is no source '{source}'{suggestion(source, names)}; a class of yours is module:Class")
     own_options(dataclasses.replace(options, source=source), "")
     loss = known.get("on-loss", options.on_device_loss)
     if loss not in list(DeviceLoss):
-        raise UsageError(f"'on-loss' of device '{title}' is '{loss}'{near(loss, DeviceLoss)}")
+        raise UsageError(f"'on-loss' of device '{title}' is '{loss}'{suggestion(loss, DeviceLoss)}")
     return DeviceSpec(source, name, settings, DeviceLoss(loss), deadline_s, opening_s)
 
 
@@ -124,7 +125,7 @@ def _built_in(options: RecordOptions, source: str, settings: dict[str, Any]) -> 
     changed = {}
     for name, value in settings.items():
         if name not in names:
-            raise UsageError(f"{source} has no setting '{name}'{near(name, names)}")
+            raise UsageError(f"{source} has no setting '{name}'{suggestion(name, names)}")
         default = getattr(RecordOptions, names[name])
         try:
             changed[names[name]] = type(default)(value)

@@ -92,9 +92,9 @@ class WorkUnit:
         """Commits the unit, so that its rows count. Returns False if its key was committed before; its rows are
         dropped.
 
-        A committed unit is durable, and seen by readers, within the flush interval (knob `journal_units`), not at once:
-        `units_not_durable` of `Writer.status` says how many are not durable. Raises UsageError if the unit has ended,
-        SystemError if the run cannot go on.
+        A committed unit is not durable at once, but as a rule within the flush interval and the time of a sync (knob
+        `journal_units`): `units_not_durable` of `Writer.status` says how many are not. Then `tw.open` shows it, too.
+        Raises UsageError if the unit has ended, SystemError if the run cannot go on.
         """
         self.committed = False
         self.committed = self._core.commit()
