@@ -76,19 +76,16 @@ void UdpSocket::take_drops(std::uint32_t now) {
     seen_drops_ = now;
 }
 
-void UdpSocket::look_at_drops() {
-    std::array<std::uint32_t, SK_MEMINFO_VARS> memory{};
-    socklen_t size = sizeof memory;
-    if (::getsockopt(socket_.get(), SOL_SOCKET, SO_MEMINFO, memory.data(), &size) == 0)
-        take_drops(memory[SK_MEMINFO_DROPS]);
-}
+void UdpSocket::look_at_drops() { take_drops(number_of_buffer(SK_MEMINFO_DROPS)); }
 
-std::uint64_t UdpSocket::waiting_bytes() const {
+std::uint64_t UdpSocket::waiting_bytes() const { return number_of_buffer(SK_MEMINFO_RMEM_ALLOC); }
+
+std::uint32_t UdpSocket::number_of_buffer(std::size_t which) const {
     std::array<std::uint32_t, SK_MEMINFO_VARS> memory{};
     socklen_t size = sizeof memory;
     if (::getsockopt(socket_.get(), SOL_SOCKET, SO_MEMINFO, memory.data(), &size) != 0)
-        base::fail_system({"cannot read how much the receive buffer holds"}, errno);
-    return memory[SK_MEMINFO_RMEM_ALLOC];
+        base::fail_system({"cannot read what the receive buffer holds and what was dropped"}, errno);
+    return memory[which];
 }
 
 } // namespace thalweg::source::raw

@@ -34,16 +34,17 @@ class UdpSocket {
 
     // Returns the size of the receive buffer as the kernel has it: it counts more than the bytes of the datagrams.
     std::uint64_t buffer_bytes() const { return buffer_bytes_; }
-    // Returns how many bytes of it are used.
+    // Returns how many bytes of it are used. Throws base::SystemError if the kernel does not answer.
     std::uint64_t waiting_bytes() const;
     // Returns how many datagrams the kernel has dropped, because the buffer was full. Any thread may ask.
     std::uint64_t dropped() const { return dropped_.get(); }
-    // Asks the kernel, which else says it only with the next datagram.
+    // Asks the kernel, which else says it only with the next datagram. Throws base::SystemError if it does not answer.
     void look_at_drops();
 
   private:
     void set_buffer(std::uint64_t bytes);
     void take_drops(std::uint32_t now);
+    std::uint32_t number_of_buffer(std::size_t which) const; // SK_MEMINFO_...
 
     base::FileDescriptor socket_;
     std::uint64_t buffer_bytes_ = 0;
