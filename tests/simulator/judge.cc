@@ -102,11 +102,10 @@ class Judge {
             if (first) judge_as_complete(world, state, file, crash, blame_file);
             auto const shown = first ? shown_to_others(world, path_now(file.path), blame_file) : std::nullopt;
             auto one = recover_file(world, promises, file, notes, blame_file);
-            if (shown && one) ++verdict_.shown;
-            // The anchors of a close name all rows, and the journal need not be durable (docs/decisions/0037).
-            bool const may_go =
-                crash == Crash::power && (file.close_begun || promises.close_begun) && file.path.ends_with(".root");
-            if (shown && one && !may_go) check_nothing_goes(*shown, *one, blame_file);
+            if (shown && one) {
+                ++verdict_.shown;
+                check_nothing_goes(*shown, *one, blame_file);
+            }
             if (one) files.push_back(std::move(*one));
             if (!one && file.created) return;
         }

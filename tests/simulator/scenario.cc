@@ -25,6 +25,7 @@ dataset::CreateOptions random_options(Container container, Random& random) {
     options.write.staging.page_ring_bytes = random.between(4 << 10, 32 << 10);
     options.write.staging.memory_bytes = random.one_of({4u << 10, 64u << 10, 512u << 10});
     options.write.staging.min_buffers = random.between(3, 4);
+    options.write.unbuffered_bytes = options.layout.block_bytes / 8; // so that batches of any size have such pages
     options.write.staging.ring_size = random.one_of({8u, 16u, 32u});
     options.commit.flush_interval_ns = random.any_size(50'000'000) + 1'000'000;
     options.commit.allocate_ahead_bytes = random.one_of({1u << 20, 2u << 20, 4u << 20});

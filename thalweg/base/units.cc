@@ -1,10 +1,13 @@
 #include "thalweg/base/units.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
 #include <fmt/format.h>
+#include <limits>
 #include <utility>
+#include <vector>
 
 #include "thalweg/base/error.h"
 
@@ -12,6 +15,8 @@ namespace thalweg::base {
 namespace {
 
 using Suffix = std::pair<std::string_view, double>;
+
+constexpr double kMost = 1.8e19; // fits into 64 bits
 
 template <std::size_t N>
 double parse(std::string_view text, std::array<Suffix, N> const& suffixes, char const* what, char const* example) {
@@ -21,7 +26,7 @@ double parse(std::string_view text, std::array<Suffix, N> const& suffixes, char 
     while (!unit.empty() && unit.front() == ' ') unit.remove_prefix(1);
     if (error == std::errc{} && std::isfinite(number) && number >= 0) {
         for (auto const& [name, factor] : suffixes) {
-            if (unit == name && number * factor < 1.8e19) return number * factor;
+            if (unit == name && number * factor < kMost) return number * factor;
         }
     }
     fail_usage({fmt::format("'{}' is not a {}", text, what), "", fmt::format("write it like {}", example)});
@@ -45,6 +50,34 @@ constexpr std::array<Suffix, 14> kSizes{{{"", 1},
 constexpr std::array<Suffix, 8> kDurations{
     {{"", 1e9}, {"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}, {"min", 60e9}, {"h", 3600e9}, {"d", 86400e9}}};
 
+constexpr char const* kDurationExample = "10s, 500ms, 2h or 1h30m";
+
+[[noreturn]] void fail_duration(std::string_view text) {
+    fail_usage({fmt::format("'{}' is not a duration", text), "", fmt::format("write it like {}", kDurationExample)});
+}
+
+// The numbers and units of a text such as "1h 30min"; none if it is not made of them.
+std::vector<std::pair<double, std::string_view>> parts_of(std::string_view text) {
+    std::vector<std::pair<double, std::string_view>> parts;
+    auto const skip = [&text](auto const& is_skipped) {
+        auto const end = std::ranges::find_if_not(text, is_skipped);
+        auto const skipped = text.substr(0, static_cast<std::size_t>(end - text.begin()));
+        text.remove_prefix(skipped.size());
+        return skipped;
+    };
+    auto const is_space = [](char each) { return each == ' '; };
+    while (!text.empty()) {
+        double number = 0;
+        auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+        if (error != std::errc{} || !std::isfinite(number) || number < 0) return {};
+        text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+        skip(is_space);
+        parts.emplace_back(number, skip([](char each) { return each >= 'a' && each <= 'z'; }));
+        skip(is_space);
+    }
+    return parts;
+}
+
 } // namespace
 
 std::uint64_t parse_size_bytes(std::string_view text) {
@@ -52,7 +85,18 @@ std::uint64_t parse_size_bytes(std::string_view text) {
 }
 
 std::uint64_t parse_duration_ns(std::string_view text) {
-    return static_cast<std::uint64_t>(parse(text, kDurations, "duration", "10s, 500ms or 2h"));
+    auto const parts = parts_of(text);
+    if (parts.size() < 2) return static_cast<std::uint64_t>(parse(text, kDurations, "duration", kDurationExample));
+    double sum_ns = 0, before_ns = std::numeric_limits<double>::infinity();
+    for (auto const& [number, unit] : parts) {
+        auto const* const known = std::ranges::find(kDurations, unit, &Suffix::first);
+        auto const unit_ns = unit == "m" ? 60e9 : known == kDurations.end() || unit.empty() ? 0 : known->second;
+        if (unit_ns == 0 || unit_ns >= before_ns) fail_duration(text);
+        sum_ns += number * unit_ns;
+        before_ns = unit_ns;
+    }
+    if (sum_ns >= kMost) fail_duration(text);
+    return static_cast<std::uint64_t>(sum_ns);
 }
 
 std::string format_bytes(double bytes) {

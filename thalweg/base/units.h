@@ -27,7 +27,7 @@ constexpr std::uint64_t round_down(std::uint64_t value, std::uint64_t multiple) 
 // Bytes; decimal (kB, MB, GB, TB) and binary (KiB, MiB, GiB, TiB) suffixes, or none. Throws UsageError.
 std::uint64_t parse_size_bytes(std::string_view text);
 
-// Nanoseconds; suffixes ns, us, ms, s, min, h, d; without one: seconds. Throws UsageError.
+// Nanoseconds; suffixes ns, us, ms, s, min, h, d; without one: seconds; several add up ("1h30m"). Throws UsageError.
 std::uint64_t parse_duration_ns(std::string_view text);
 
 // "1.50 GB", in decimal units as storage vendors and the field use them.

@@ -40,6 +40,12 @@ TEST(Units, DurationsAreInSecondsUnlessTheySayOtherwise) {
     EXPECT_EQ(parse_duration_ns("2min"), 120'000'000'000u);
     EXPECT_EQ(parse_duration_ns("1.5h"), 5400'000'000'000u);
     EXPECT_EQ(parse_duration_ns("1d"), 86400'000'000'000u);
+    EXPECT_EQ(parse_duration_ns("1h30m"), 5400'000'000'000u);
+    EXPECT_EQ(parse_duration_ns("1 h 30 min"), 5400'000'000'000u);
+    EXPECT_EQ(parse_duration_ns("2d 1h 5m 30.5s"), ((49 * 60 + 5) * 60 + 30) * 1'000'000'000ull + 500'000'000);
+    for (auto const* const text : {"1h30", "30m1h", "1h1h", "1h-30m", "1h30q", "1d1e30s"}) {
+        EXPECT_THROW(parse_duration_ns(text), UsageError) << text;
+    }
     for (auto const* const text : {"", "s", "1 week", "-1s", "1m", "1e30"}) {
         EXPECT_THROW(parse_duration_ns(text), UsageError) << text;
     }

@@ -7,6 +7,21 @@ namespace {
 
 constexpr std::uint64_t kLengthsAtOnce = 1 << 16;
 
+model::RowRange items_of(std::span<model::Page const> pages) {
+    if (pages.empty()) return {};
+    return {pages.front().first, pages.back().first + pages.back().count - pages.front().first};
+}
+
+std::uint64_t end_before(std::span<model::Page const> pages, model::Cluster const& cluster, std::uint64_t begin) {
+    auto end = begin;
+    for (auto const& page : pages) {
+        if (page.place == model::Page::Place::file && page.cluster < cluster.first_row) end = page.first + page.count;
+    }
+    return end;
+}
+
+} // namespace
+
 std::uint64_t sum_of_lengths(ItemReader& reader, std::span<model::Page const> pages, model::Column const& column,
                              model::RowRange const& items) {
     std::vector<std::uint64_t> lengths;
@@ -21,21 +36,6 @@ std::uint64_t sum_of_lengths(ItemReader& reader, std::span<model::Page const> pa
     return sum;
 }
 
-model::RowRange items_of(std::span<model::Page const> pages) {
-    if (pages.empty()) return {};
-    return {pages.front().first, pages.back().first + pages.back().count - pages.front().first};
-}
-
-std::uint64_t end_before(std::span<model::Page const> pages, model::Cluster const& cluster) {
-    std::uint64_t end = 0;
-    for (auto const& page : pages) {
-        if (page.place == model::Page::Place::file && page.cluster < cluster.first_row) end = page.first + page.count;
-    }
-    return end;
-}
-
-} // namespace
-
 std::span<model::Page const> pages_of_cluster(std::span<model::Page const> pages, model::Cluster const& cluster) {
     auto const begin = std::partition_point(pages.begin(), pages.end(),
                                             [&](auto const& page) { return page.cluster < cluster.first_row; });
@@ -48,7 +48,8 @@ std::span<model::Page const> pages_of_cluster(std::span<model::Page const> pages
 
 std::vector<model::RowRange> items_of_cluster(std::vector<model::Column> const& columns, model::Part const& part,
                                               model::Cluster const& cluster,
-                                              std::span<std::optional<ItemReader>> readers) {
+                                              std::span<std::optional<ItemReader>> readers,
+                                              std::span<std::uint64_t const> begins) {
     std::vector<model::RowRange> items(columns.size());
     std::vector<std::uint64_t> inside(columns.size()); // elements in the cluster's lists, by lengths column
     for (std::size_t i = 0; i < columns.size(); ++i) {
@@ -58,7 +59,8 @@ std::vector<model::RowRange> items_of_cluster(std::vector<model::Column> const& 
         } else if (cluster.whole) {
             items[i] = items_of(pages_of_cluster(part.columns[i], cluster));
         } else {
-            items[i] = {end_before(part.columns[i], cluster), inside[*parent]};
+            auto const begin = begins.empty() ? 0 : begins[i];
+            items[i] = {end_before(part.columns[i], cluster, begin), inside[*parent]};
         }
         if (cluster.whole || columns[i].role != model::Column::Role::lengths) continue;
         inside[i] = sum_of_lengths(*readers[i], part.columns[i], columns[i], items[i]);

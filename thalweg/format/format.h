@@ -46,7 +46,11 @@ class InterimMetadata {
   public:
     // What the committer knows when a flush has ended.
     struct Known {
-        std::uint64_t journal_end = 0;   // what the journal says in front of there is durable, as its pages are
+        // What the journal says in front of these ends is durable, as its pages are: of its main file, and of its last
+        // segment (0: there was none).
+        std::uint64_t journal_end = 0;
+        std::uint32_t last_segment = 0;
+        std::uint64_t last_segment_end = 0;
         std::uint64_t rows_appended = 0; // by all producers so far, of units those that are committed
     };
 
@@ -126,6 +130,9 @@ class Format {
     // of the open file see what the facts say, and that note.
     virtual Completed complete(storage::Storage& file, storage::Storage const& journal, model::RunHead const& head,
                                model::RunFacts const& facts) const = 0;
+
+    // Returns true if `complete` shows readers rows before its last write makes the file complete.
+    virtual bool shows_rows_before_complete() const { return false; }
 
     // Returns an offset behind all to which a reader of the file is referred now: interim footers, and what an attempt
     // to complete it left. Nothing that is new may be written in front of that, and a complete file is cut

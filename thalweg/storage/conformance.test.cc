@@ -1,5 +1,6 @@
 // What every storage promises, tried on all of them.
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <functional>
@@ -259,6 +260,49 @@ TEST_P(Conformance, QueuedAndDirectWritesSeeEachOther) {
         storage_->write(100, Bytes(5000, std::byte{0xaa}));
         ASSERT_EQ(read(5099, 2), (Bytes{std::byte{0xaa}, static_cast<std::byte>(round)}));
     }
+}
+
+TEST_P(Conformance, WritesBesideQueuesReadBackLikeAModel) {
+    storage_->write(0, random_bytes(10'001));
+    Bytes model = all();
+    for (int step = 0; step < 100; ++step) {
+        auto const offset = random_below(300'000);
+        auto const bytes = random_bytes(1 + random_below(step % 10 == 0 ? 3'000'000 : 9000));
+        storage_->write_beside_queues(offset, bytes);
+        model.resize(std::max(model.size(), offset + bytes.size()));
+        std::ranges::copy(bytes, model.begin() + static_cast<std::ptrdiff_t>(offset));
+        ASSERT_GE(storage_->size(), model.size()); // whole blocks, or not
+        ASSERT_EQ(read(0, model.size()), model);
+        model.resize(storage_->size());
+    }
+    EXPECT_EQ(all(), model);
+}
+
+// Programs that read the file make folios of the page cache which hold the places of several writes. A direct write
+// into one that is dirty lets the next sync fail.
+// Programs that read the file make folios of the page cache that hold many blocks. If one is dirty when a direct write
+// into it ends, the next sync fails.
+TEST_P(Conformance, WritesBesideQueuesLetNoSyncFailWhileTheFileIsRead) {
+    constexpr std::uint64_t kBlocks = 512; // the odd ones are of the queue
+    storage_->reserve(0, kBlocks * kBlockBytes);
+    std::atomic<bool> ends = false;
+    std::jthread const reader([&] {
+        while (!ends) static_cast<void>(read(0, kBlocks * kBlockBytes));
+    });
+    std::jthread const writer([&] {
+        for (std::uint64_t i = 0; !ends; i += 2) {
+            storage_->write_beside_queues(i % kBlocks * kBlockBytes, Bytes(kBlockBytes, std::byte{2}));
+        }
+    });
+    base::AlignedBuffer const buffer(kBlockBytes);
+    auto const queue = storage_->write_queue(4);
+    std::vector<Completion> completions(4);
+    for (std::uint64_t i = 0; i < 2000; ++i) {
+        queue->submit((2 * i + 1) % kBlocks * kBlockBytes, buffer.bytes(), i);
+        if (queue->in_flight() == 4) queue->reap(completions, true);
+        if (i % 100 == 99) EXPECT_NO_THROW(storage_->sync());
+    }
+    ends = true;
 }
 
 TEST_P(Conformance, RefusesMisalignedSubmissions) {

@@ -45,13 +45,17 @@ class Storage {
     virtual ~Storage() = default;
 
     virtual std::string const& path() const = 0;
-    // Returns the engine that was chosen, for reports: "io_uring, O_DIRECT", "4 threads, O_DIRECT", "posix", "memory",
+    // Returns the engine that was chosen, for reports: "io_uring, O_DIRECT", "threads, O_DIRECT", "posix", "memory",
     // with the reason in brackets where it is a second choice.
     virtual std::string engine() const = 0;
 
     // Any offset and size. Reading beyond the end is an error.
     virtual void read(std::uint64_t offset, std::span<std::byte> bytes) const = 0;
     virtual void write(std::uint64_t offset, std::span<std::byte const> bytes) = 0;
+
+    // As `write`, for places next to which queues write at the same time: bytes take the same way as those of the
+    // queues. No other call may write to the blocks that it touches meanwhile, and the file may grow by whole blocks.
+    virtual void write_beside_queues(std::uint64_t offset, std::span<std::byte const> bytes) { write(offset, bytes); }
 
     virtual std::uint64_t size() const = 0;
     virtual void resize(std::uint64_t size_bytes) = 0;

@@ -14,12 +14,10 @@
 namespace thalweg::storage {
 namespace {
 
-constexpr std::size_t kMaxThreads = 4;
-
 class ThreadQueue final : public WriteQueue {
   public:
     ThreadQueue(int fd, std::string path, std::size_t depth) : fd_(fd), path_(std::move(path)), depth_(depth) {
-        for (std::size_t i = 0; i < std::min(depth_, kMaxThreads); ++i) start_thread();
+        start_thread();
     }
 
     // What was submitted is still written: the bytes may go once the queue has gone, not before.
@@ -31,7 +29,10 @@ class ThreadQueue final : public WriteQueue {
         while (pending_ >= depth_) ended_.wait(lock);
         ++pending_;
         waiting_.push_back({offset, bytes, token});
+        // A thread for each write that is pending, and none that a faster device would not need.
+        bool const is_short = threads_.size() < pending_;
         lock.unlock();
+        if (is_short) start_thread();
         submitted_.notify_one();
     }
 
@@ -57,7 +58,7 @@ class ThreadQueue final : public WriteQueue {
         try {
             threads_.emplace_back([this] { work(); });
         } catch (std::system_error const& error) {
-            if (!threads_.empty()) return; // fewer threads are slower and no less right
+            if (!threads_.empty()) return; // fewer threads are slower and write the same
             base::fail_system({"cannot start a thread to write " + path_}, error.code().value());
         }
     }

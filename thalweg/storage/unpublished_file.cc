@@ -97,7 +97,7 @@ UnpublishedFile::UnpublishedFile(std::string const& path, Made made)
 std::string UnpublishedFile::engine() const {
     return direct_.get() < 0        ? PosixStorage::engine()
            : why_no_uring().empty() ? "io_uring, O_DIRECT"
-                                    : "4 threads, O_DIRECT";
+                                    : "threads, O_DIRECT";
 }
 
 std::unique_ptr<WriteQueue> UnpublishedFile::write_queue(std::size_t depth) {

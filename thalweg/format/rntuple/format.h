@@ -16,6 +16,7 @@ class RNTupleFormat final : public Format {
     void write_gap(storage::Storage& file, std::uint64_t offset, std::uint64_t size_bytes) const override;
     std::uint64_t begin(storage::Storage& file, model::RunHead const& head) const override;
     std::unique_ptr<InterimMetadata> interim_footers(model::RunHead const& head) const override;
+    bool shows_rows_before_complete() const override { return true; } // by its anchors
     Completed complete(storage::Storage& file, storage::Storage const& journal, model::RunHead const& head,
                        model::RunFacts const& facts) const override;
     std::uint64_t end_of_readable(storage::Storage const& file, model::RunHead const& head) const override;

@@ -40,12 +40,13 @@ DatasetHandle create_dataset(std::string const& path, model::Scalar scalar, hid_
 
 void link_pages(Dataset const& dataset, hid_t object, std::uint32_t raw_mask, ClaimingFile& file) {
     Extents chunk(dataset.shape.size() + 1, 0);
+    auto const what = "a page of " + dataset.path + " cannot be linked"; // once: there may be a million pages
     for (auto const& page : dataset.pages) {
         if (page.stored_bytes > 0) {
             auto const mask = page.encoded ? 0 : raw_mask;
             file.arm({page.offset, page.stored_bytes});
             check(H5Dwrite_chunk(object, H5P_DEFAULT, mask, chunk.data(), page.stored_bytes, ClaimingFile::token()),
-                  "a page of " + dataset.path + " cannot be linked");
+                  what);
             file.disarm();
         }
         chunk[0] += dataset.page_items;

@@ -66,6 +66,7 @@ std::string own_name(std::string const& table) { return table.substr(table.rfind
 
 } // namespace
 
+// The knobs and the engine may change when a run is resumed: they are in the text of the finished file alone.
 FileParts file_parts(model::RunHead const& head) {
     FileParts parts;
     std::vector<TableSkeleton> tables;
@@ -76,7 +77,10 @@ FileParts file_parts(model::RunHead const& head) {
         parts.header_checksums.push_back(envelope_checksum(envelope));
         tables.push_back({table.name, table.description, std::move(envelope)});
     }
-    auto const text = run_text(head, head.metadata, false);
+    auto created = head;
+    created.knobs.clear();
+    created.engine.clear();
+    auto const text = run_text(created, head.metadata, false);
     parts.skeleton = make_skeleton(fmt::format("{}.root", head.id), tables, text, head.id, head.created_s);
     return parts;
 }

@@ -68,14 +68,14 @@ void RNTupleInterimFooters::write_behind_the_last(storage::Storage& file, std::u
                                                   std::vector<std::byte> const& bytes) {
     THALWEG_ASSERT(offset >= end_, "footers that anchors may name are never written over");
     end_ = offset + bytes.size();
-    file.write(offset, bytes);
+    file.write_beside_queues(offset, bytes);
 }
 
 void RNTupleInterimFooters::publish(storage::Storage& file) {
     for (std::size_t i = 0; i < tables_.size(); ++i) {
         if (!std::exchange(tables_[i].changed, false)) continue;
         auto const& place = parts_.skeleton.tables[i];
-        file.write(place.anchor_offset, to_bytes(anchor_of(place, tables_[i].footer)));
+        file.write_beside_queues(place.anchor_offset, to_bytes(anchor_of(place, tables_[i].footer)));
     }
 }
 
