@@ -6,6 +6,7 @@
 #include <functional>
 #include <gtest/gtest.h>
 #include <string>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <vector>
 
@@ -24,6 +25,18 @@ inline constexpr int kSlower = 20;
 inline constexpr char const* kWhyNoFork = nullptr;
 inline constexpr int kSlower = 1;
 #endif
+
+// Runs this in a child, which ends by the signal that it raises: nothing that lives in it then is ended in order.
+inline void run_until_killed(std::function<void()> const& work) {
+    auto const child = ::fork();
+    if (child == 0) {
+        work();
+        ::_exit(1);
+    }
+    int status = 0;
+    EXPECT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFSIGNALED(status));
+}
 
 class Directory {
   public:

@@ -5,6 +5,7 @@
 #include <hwloc.h>
 #include <map>
 #include <memory>
+#include <unistd.h>
 
 #include "thalweg/base/error.h"
 
@@ -114,6 +115,8 @@ Topology discover(std::string const& synthetic) {
         if (is_new) topology.chiplets.push_back(describe(handle.get(), home, core));
         topology.chiplets[place->second].cores.push_back(hardware_threads(core));
     }
+    if (synthetic.empty())
+        topology.is_part = topology.processor_count() < std::max(0L, ::sysconf(_SC_NPROCESSORS_ONLN));
     return topology;
 }
 

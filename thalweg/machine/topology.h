@@ -20,6 +20,7 @@ struct Chiplet {
 struct Topology {
     std::string source; // "this machine", or the synthetic description
     std::vector<Chiplet> chiplets;
+    bool is_part = false; // this process may use only some of the machine's processors
 
     std::uint32_t core_count() const;
     std::uint32_t processor_count() const; // hardware threads

@@ -5,13 +5,13 @@
 #include <exception>
 #include <string_view>
 #include <thread>
+#include <utility>
 
 #include "thalweg/base/assert.h"
 #include "thalweg/base/clock.h"
-#include "thalweg/base/error.h"
 #include "thalweg/base/units.h"
-#include "thalweg/dataset/append/row_slices.h"
 #include "thalweg/dataset/run/attach.h"
+#include "thalweg/record/append_rows.h"
 
 namespace thalweg::record {
 namespace {
@@ -20,16 +20,7 @@ namespace {
 constexpr int kBatchesPerTurn = 32;
 // The pause if no stream had anything. Triggers that come meanwhile wait on board.
 constexpr std::uint64_t kIdlePauseNs = base::kMsNs;
-// The committer tries as often to allocate again.
-constexpr auto kFullDiskPause = std::chrono::milliseconds(100);
-
-void take(dataset::RowSlices& slices, std::uint64_t rows) {
-    std::vector<std::span<std::byte const>> parts;
-    for (std::size_t i = 0; i < slices.columns.size(); ++i) {
-        auto const& parent = slices.columns[i].parent;
-        parts.push_back(slices.take(i, parent ? dataset::sum_of(parts[*parent]) : rows));
-    }
-}
+constexpr std::uint64_t kRemarksNs = 250 * base::kMsNs;
 
 } // namespace
 
@@ -39,7 +30,7 @@ Worker::Worker(std::string const& handle, source::Source& source, std::vector<st
     for (auto const stream : streams) {
         auto const& name = source.streams().at(stream).name;
         auto const table = run->head.schema.table_index(table_prefix + name);
-        streams_.push_back({name, source.open(stream), run->head.columns.at(table), dataset::Producer(run, table)});
+        streams_.push_back({name, source.open(stream), dataset::Producer(run, table)});
     }
 }
 
@@ -56,6 +47,7 @@ void Worker::work() {
     auto const done = [](RecordedStream const& stream) { return stream.done; };
     while (!std::all_of(streams_.begin(), streams_.end(), done)) {
         apply(state_);
+        if (base::monotonic_ns() >= next_remarks_ns_) look_at_remarks();
         bool any = false;
         // A single stream waits for what comes, and takes it at once; of several, none may keep the others waiting.
         bool const waits = streams_.size() == 1;
@@ -63,6 +55,7 @@ void Worker::work() {
             any |= !stream.done && take_turn(stream, waits ? base::monotonic_ns() + kIdlePauseNs : 0);
         if (!any && !waits) std::this_thread::sleep_for(std::chrono::nanoseconds(kIdlePauseNs));
     }
+    look_at_remarks();
 }
 
 void Worker::pause() {
@@ -101,31 +94,11 @@ bool Worker::take_turn(RecordedStream& stream, std::uint64_t deadline_ns) {
     return batches > 0;
 }
 
-// A full disk may have room again: an earlier file of the run is being completed, or its user frees some. Until then
-// rows wait on board, and if the recorder ends the run instead, the error does.
+// While the disk is full, rows wait on board, and if the recorder ends the run instead, the error does.
 void Worker::append(RecordedStream& stream, source::Batch const& batch) {
-    auto& producer = stream.producer;
-    dataset::RowSlices slices{stream.columns, {batch.columns.begin(), batch.columns.end()}};
-    std::exception_ptr full; // why it waits
-    for (auto rows = batch.rows; rows > 0;) {
-        auto const before = producer.rows(); // NOLINT(clang-analyzer-deadcode.DeadStores): read after an error
-        try {
-            return producer.append(rows, slices.rest);
-        } catch (base::Error const& error) {
-            auto const* const system = dynamic_cast<base::SystemError const*>(&error);
-            if (system != nullptr && base::is_no_space(system->code) && state_ != State::stopping)
-                full = std::current_exception();
-            else if (full) // a write has failed, and the producer takes no more: the first error says why
-                std::rethrow_exception(full);
-            else
-                throw;
-        }
-        auto const taken = producer.rows() - before;
-        take(slices, taken);
-        rows -= taken;
-        publish_counters(stream);
-        std::this_thread::sleep_for(kFullDiskPause);
-    }
+    append_rows(
+        stream.producer, batch.rows, batch.columns, [this] { return state_ != State::stopping; },
+        [&stream] { publish_counters(stream); });
 }
 
 void Worker::publish_counters(RecordedStream const& stream) {
@@ -149,10 +122,18 @@ std::vector<StreamResult> Worker::results() const {
     return results;
 }
 
-std::vector<source::Remarks> Worker::remarks() const {
+// The thread that reads a stream is the only one that may ask it.
+void Worker::look_at_remarks() {
+    next_remarks_ns_ = base::monotonic_ns() + kRemarksNs;
     std::vector<source::Remarks> remarks;
     for (auto const& stream : streams_) remarks.push_back(stream.reader->remarks());
-    return remarks;
+    base::Lock const lock(mutex_);
+    remarks_ = std::move(remarks);
+}
+
+std::vector<source::Remarks> Worker::remarks() const {
+    base::Lock const lock(mutex_);
+    return remarks_;
 }
 
 } // namespace thalweg::record

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "thalweg/base/shared_number.h"
+#include "thalweg/base/thread.h"
 #include "thalweg/dataset/append/producer.h"
 #include "thalweg/source/source.h"
 
@@ -39,7 +40,8 @@ class Worker {
 
     // Returns the results by stream, from any thread. While run() runs, rows may lag behind slightly.
     std::vector<StreamResult> results() const;
-    // Returns what the users of the streams should know when run() has ended.
+    // Returns what the users of the streams should know, from any thread. While run() runs, it is up to a quarter of a
+    // second old.
     std::vector<source::Remarks> remarks() const;
 
   private:
@@ -48,7 +50,6 @@ class Worker {
     struct RecordedStream {
         std::string name;
         std::unique_ptr<source::StreamReader> reader;
-        std::vector<model::Column> columns; // of its table, in every file
         dataset::Producer producer;
         std::unique_ptr<base::SharedNumber> rows =
             std::make_unique<base::SharedNumber>(); // the number that other threads may read
@@ -56,6 +57,7 @@ class Worker {
     };
 
     void work();
+    void look_at_remarks();
     void apply(State state);
     bool take_turn(RecordedStream& stream, std::uint64_t deadline_ns);
     void append(RecordedStream& stream, source::Batch const& batch);
@@ -64,6 +66,9 @@ class Worker {
     std::vector<RecordedStream> streams_;
     std::atomic<State> state_ = State::running;
     State applied_ = State::running;
+    std::uint64_t next_remarks_ns_ = 0;
+    mutable base::Mutex mutex_;
+    std::vector<source::Remarks> remarks_ THALWEG_GUARDED_BY(mutex_); // by stream
 };
 
 } // namespace thalweg::record

@@ -52,6 +52,11 @@ constexpr std::array kKnobs{
     Knob{"min_buffers", KnobKind::count, Reach::writers,
          &at<&Tuning::write, &WriteOptions::staging, &StagingOptions::min_buffers>, 2, 4 * kGiB,
          "HDF5 only: number of page buffers that each column may have, even if they take more than staging_bytes."},
+    Knob{"unbuffered_bytes", KnobKind::size, Reach::writers, &at<&Tuning::write, &WriteOptions::unbuffered_bytes>, 0,
+         1024 * kGiB,
+         "HDF5 only: if so many bytes of the rows of one append are in whole pages, these are encoded from the "
+         "caller's memory, without a copy in page buffers, and append waits until they are in the file. With 0, never. "
+         "It does not apply to work units, lists, and producers with threads."},
     Knob{"ring_size", KnobKind::power_of_two, Reach::writers,
          &at<&Tuning::write, &WriteOptions::staging, &StagingOptions::ring_size>, 8, 1 << 20,
          "Largest number of announced pages of one producer that wait for the committer."},

@@ -18,8 +18,8 @@ TEST(Knobs, TheTableHasEveryMemberOfTheOptionsOnce) {
     note(whole_file_checksum, memory_folder);
     auto& [wide, narrow, table, block, wide_codec, narrow_codec, cluster] = layout;
     note(wide, narrow, table, block, wide_codec, narrow_codec, cluster);
-    auto& [engine, extent, depth, threads, staging] = write;
-    note(engine, extent, depth, threads);
+    auto& [engine, extent, depth, threads, staging, unbuffered] = write;
+    note(engine, extent, depth, threads, unbuffered);
     auto& [page_ring, buffers, ring_size, memory] = staging;
     note(page_ring, buffers, ring_size, memory);
     auto& [interval, share, ahead, rows, units] = commit;

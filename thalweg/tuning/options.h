@@ -27,6 +27,8 @@ struct WriteOptions {
     std::size_t queue_depth = 4;          // such writes in flight, a producer
     unsigned seal_threads = 0;            // per producer, for encoding; 0: the thread that appends
     StagingOptions staging = {};
+    // Whole pages of a batch that have so many bytes are encoded from the caller's memory. 0: none are.
+    std::uint64_t unbuffered_bytes = 16 << 20;
 };
 
 struct CommitOptions {

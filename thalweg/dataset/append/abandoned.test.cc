@@ -54,6 +54,20 @@ TEST_P(Abandoned, KeepsItsRowsAndIsReported) {
     EXPECT_EQ(Reader::open(path)->rows(0), 30u);
 }
 
+TEST_P(Abandoned, OneReasonOfSeveralIsSaidOnce) {
+    for (int i = 0; i < 3; ++i) {
+        auto producer = writer->producer("pulses");
+        PulseRows(i, 0, 10 + i, 3).append_to(producer);
+        producer.abandon(i == 1 ? "a cable is loose" : "the detector said no");
+    }
+    auto const report = writer->close(kTimeoutNs).report;
+    EXPECT_EQ(report.abandoned.size(), 3u);
+    EXPECT_EQ(report.notes, (std::vector<std::string>{
+                                "2 producers were abandoned (the detector said no): producer 0 of table 'pulses' "
+                                "behind 10 rows, producer 2 of table 'pulses' behind 12 rows",
+                                "producer 1 of table 'pulses' was abandoned behind 11 rows (a cable is loose)"}));
+}
+
 TEST_P(Abandoned, IsWhatAnExceptionLeavesOnItsWay) {
     try {
         auto producer = writer->producer("pulses");

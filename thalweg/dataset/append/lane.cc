@@ -134,6 +134,16 @@ void Lane::add_stored(SealedPage const& page, std::span<std::byte const> stored)
     reap_stored();
 }
 
+// Only full extents are written: nothing waits for room in staging behind such a page.
+void Lane::add_unbuffered(SealedPage const& page, std::span<std::byte const> raw) {
+    writer_.check_writes();
+    auto record = record_of(page);
+    encode(page, raw, room_for_stored(encoder_.bound_bytes(page.column, raw.size())), record);
+    writer_.add(record);
+    if (writer_.is_full()) static_cast<void>(write_gathered());
+    reap(false);
+}
+
 // In the other file a page and its checksum lie as they will lie here.
 void Lane::add_run(std::span<SealedPage const> run, PageSource const& from) {
     writer_.check_writes();

@@ -36,6 +36,8 @@ class Lane {
     bool encode_waiting();
     // A page that is encoded already, by the column's codec. Throws base::SystemError if the disk has no room.
     void add_stored(SealedPage const& page, std::span<std::byte const> stored);
+    // A page of raw bytes that are not in staging, and that may change when this returns. Throws as `add_stored` does.
+    void add_unbuffered(SealedPage const& page, std::span<std::byte const> raw);
     // Several, which are read into the memory from which they are written. Their checksums are compared there.
     void add_run(std::span<SealedPage const> run, PageSource const& from);
     // Starts writing all that was added. Returns false if the disk has no room for it at present.

@@ -250,7 +250,7 @@ TEST(PageSizes, WhatProducersCannotDoWithoutIsSaidWhereItIsMoreThanTheBudget) {
             }
         }
         auto const said = writer->status().memory_need;
-        EXPECT_NE(said.find("took more than memory_bytes, 5.24 MB (its 3 producers could not do without "),
+        EXPECT_NE(said.find("more than the 5.24 MB that they should (3 producers cannot do with less"),
                   std::string::npos)
             << said;
         EXPECT_NE(said.find("the last one in table 't'"), std::string::npos) << said;

@@ -163,6 +163,7 @@ void Producer::append(std::uint64_t rows, std::span<std::span<std::byte const> c
                           fmt::format("it has {}", columns().size())});
     }
     std::vector<std::uint64_t> inner(columns().size()); // items inside the lists of each lengths column
+    std::uint64_t size_bytes = 0;
     for (std::size_t i = 0; i < columns().size(); ++i) {
         auto const& column = columns()[i];
         auto const items = column.parent ? inner[*column.parent] : rows;
@@ -172,18 +173,20 @@ void Producer::append(std::uint64_t rows, std::span<std::span<std::byte const> c
                  fmt::format("{} items of {} bytes are needed", items, column.item_bytes())});
         }
         if (column.role == model::Column::Role::lengths) inner[i] = sum_of(data[i]);
+        size_bytes += data[i].size();
     }
     if (!of_units_) follow_rotation(); // the others follow with their worker, between units
     RowSlices slices{columns(), {data.begin(), data.end()}};
     auto const most_rows = memory_->is_shared() ? rows_for(data, rows, most_batch_bytes()) : rows;
-    auto const rows_before = rows_;
+    auto const taken_before = this->rows();
     try {
-        append_batches(slices, rows, most_rows);
+        bool const unbuffered = has_unbuffered_pages(rows, size_bytes);
+        unbuffered ? append_whole_pages(slices, rows) : append_batches(slices, rows, most_rows);
     } catch (base::SystemError const& error) {
-        if (!base::is_no_space(error.code) || rows_ == rows_before) throw;
-        throw base::SystemError(
-            fmt::format("{} (the first {} of these {} rows are taken)", error.what(), rows_ - rows_before, rows),
-            error.code);
+        auto const taken = this->rows() - taken_before;
+        if (!base::is_no_space(error.code) || taken == 0) throw;
+        throw base::SystemError(fmt::format("{} (the first {} of these {} rows are taken)", error.what(), taken, rows),
+                                error.code);
     }
 }
 

@@ -35,8 +35,8 @@ class Producer {
 
     // One span a column, in the order of model::flatten: the items of `rows` rows, contiguous. Lengths columns: uint64.
     // Throws base::UsageError if the sizes do not fit together, base::SystemError if the run cannot go on, or (with
-    // ENOSPC, EDQUOT or EFBIG) if the disk is full: rows() tells how many of these rows it has taken, and it takes more
-    // once there is room.
+    // ENOSPC, EDQUOT or EFBIG) if the disk is full: it takes more once there is room. After any error, also one that
+    // interrupts it, rows() tells how many of these rows are taken.
     void append(std::uint64_t rows, std::span<std::span<std::byte const> const> columns);
 
     // A page that is encoded by its column's codec already: as it came from another file, say.
@@ -109,6 +109,18 @@ class Producer {
     void prepare(OpenRun& run, std::size_t slot);
     void append_batches(RowSlices& slices, std::uint64_t rows, std::uint64_t most_rows);
     void append_batch(RowSlices& slices, std::uint64_t rows);
+    void publish_whole_rows_of(std::span<std::span<std::byte const> const> parts, std::uint64_t rows,
+                               std::size_t column, std::uint64_t items);
+    // Batches with whole pages (producer_batches.cc).
+    std::uint64_t items_to_page_end(std::size_t column) const;
+    std::uint64_t items_in_whole_pages(std::size_t column, std::uint64_t rows) const;
+    bool has_unbuffered_pages(std::uint64_t rows, std::uint64_t size_bytes) const;
+    void append_whole_pages(RowSlices& slices, std::uint64_t rows);
+    void keep_whole_rows();
+    void publish_whole_rows();
+    void append_unbuffered(RowSlices& slices, std::uint64_t rows);
+    void encode_pages(std::size_t column, std::span<std::byte const> items);
+    void wait_for_writes();
     void wait_for_room(std::span<std::span<std::byte const> const> parts);
     std::uint64_t blocks_for(std::size_t column, std::uint64_t size_bytes) const;
     bool nothing_in_flight() const;

@@ -157,6 +157,39 @@ TEST(Producer, AfterAFailedWriteEveryCallFailsAndNothingPublishedIsLost) {
     }
 }
 
+// The rows of a failed batch may be whole: here it ends with a page, whose write fails. They may have been seen by
+// then, so the producer counts them.
+TEST(Producer, AfterAFailedWriteTheFileHasTheRowsThatTheProducerCounts) {
+    std::uint64_t rows_of_failed = 0;
+    for (std::uint64_t write = 1; write <= 12; ++write) {
+        auto options = small_run_options();
+        options.commit.interim_footer_share = 0; // whose writes are not the producer's
+        storage::FaultPlan plan;
+        plan.fail_write = write;
+        auto const faults = std::make_shared<storage::Faults>(plan);
+        auto const file = std::make_shared<storage::FaultyStorage>(storage::make_memory_storage("run.h5"), faults);
+        model::Schema const schema{{{"numbers", {scalar("number", model::Scalar::uint64)}, ""}}};
+        auto const writer =
+            Writer::create_on(file, storage::make_memory_storage("run.h5.journal"), format::hdf5::files::hdf5_format(),
+                              model::make_run_head(schema, options.layout, {}), options);
+        auto producer = writer->producer("numbers");
+        std::uint64_t returned = 0;
+        auto const append_one_by_one = [&] {
+            for (std::uint64_t number = 0; number < 100'000; ++number) {
+                std::span<std::byte const> const columns[] = {std::as_bytes(std::span(&number, 1))};
+                producer.append(1, columns);
+                ++returned;
+            }
+        };
+        EXPECT_THROW(append_one_by_one(), base::SystemError);
+        auto const counted = producer.rows();
+        rows_of_failed += counted - returned;
+        EXPECT_ANY_THROW(producer.finish());
+        EXPECT_EQ(writer->close(kTimeoutNs).report.tables[0].rows, counted) << "write " << write;
+    }
+    EXPECT_GT(rows_of_failed, 0u);
+}
+
 TEST(Producer, OneThatCannotStartDoesNotKeepTheRunOpen) {
     Directory const directory;
     auto options = small_run_options();

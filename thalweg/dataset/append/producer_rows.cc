@@ -81,10 +81,17 @@ void Producer::append_batch(RowSlices& slices, std::uint64_t rows) {
     // All columns first: an interrupt that comes while we wait then finds no row half copied.
     wait_for_room(parts);
     torn_ = true;
-    std::uint64_t bytes = 0;
-    for (std::size_t i = 0; i < columns().size(); ++i) {
-        copy_items(i, parts[i]);
-        bytes += parts[i].size();
+    std::uint64_t bytes = 0, items_before = 0;
+    std::size_t column = 0;
+    try {
+        for (; column < columns().size(); ++column) {
+            items_before = progress_[column].written;
+            copy_items(column, parts[column]);
+            bytes += parts[column].size();
+        }
+    } catch (...) {
+        publish_whole_rows_of(parts, rows, column, progress_[column].written - items_before);
+        throw;
     }
     torn_ = false;
     rows_ += rows;
@@ -95,6 +102,28 @@ void Producer::append_batch(RowSlices& slices, std::uint64_t rows) {
     // Only this producer counts these, so no locked addition, which would wait until the copy has reached the cache.
     auto& appended_bytes = staging_->count(Count::appended_bytes);
     appended_bytes.store(appended_bytes.load(std::memory_order_relaxed) + bytes, std::memory_order_relaxed);
+}
+
+// An error ended a batch in the middle. Readers count rows that are whole in the journal, so this producer counts those
+// that are whole, and `rows()` tells the caller of them. `column` has so many items, and those behind it have none.
+void Producer::publish_whole_rows_of(std::span<std::span<std::byte const> const> parts, std::uint64_t rows,
+                                     std::size_t column, std::uint64_t items) {
+    if (of_units_) return; // the unit is dropped
+    std::vector<std::uint64_t> there(columns().size()), used(columns().size()), next(columns().size());
+    for (std::size_t i = 0; i <= column; ++i)
+        there[i] = i < column ? parts[i].size() / columns()[i].item_bytes() : items;
+    for (std::uint64_t whole = 0; whole < rows; ++whole) {
+        for (std::size_t i = 0; i < columns().size(); ++i) {
+            auto const& parent = columns()[i].parent;
+            auto const lengths = parent ? parts[*parent].subspan(used[*parent] * sizeof(std::uint64_t),
+                                                                 next[*parent] * sizeof(std::uint64_t))
+                                        : std::span<std::byte const>();
+            next[i] = parent ? sum_of(lengths) : 1;
+            if (used[i] + next[i] > there[i]) return;
+        }
+        for (std::size_t i = 0; i < columns().size(); ++i) used[i] += next[i];
+        staging_->head().rows_published.store(++rows_, std::memory_order_release);
+    }
 }
 
 // Blocks that the column takes for so many more bytes, at most.

@@ -71,6 +71,11 @@ void Sealer::add_run(std::span<SealedPage const> run, PageSource const& from) {
     stored_lane().add_run(run, from);
 }
 
+void Sealer::add_unbuffered(SealedPage const& page, std::span<std::byte const> raw) {
+    announcer_.expect(page.cluster);
+    stored_lane().add_unbuffered(page, raw);
+}
+
 // Ends of clusters, which the lane's own `drain` waits for, may be due to threads that have failed.
 void Sealer::drain_stored() {
     auto& lane = stored_lane();

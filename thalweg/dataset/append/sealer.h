@@ -23,6 +23,8 @@ class Sealer {
     void add_stored(SealedPage const& page, std::span<std::byte const> stored);
     // Several of one cluster, from another file.
     void add_run(std::span<SealedPage const> run, PageSource const& from);
+    // A page that lies in the caller's memory, and is encoded there and then.
+    void add_unbuffered(SealedPage const& page, std::span<std::byte const> raw);
     // All of these are written and announced afterwards.
     void drain_stored();
     // No page of the cluster will follow.

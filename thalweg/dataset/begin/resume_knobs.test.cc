@@ -1,14 +1,28 @@
 // With which knobs a run goes on that is resumed.
+#include <csignal>
+#include <functional>
 #include <gtest/gtest.h>
 
+#include "thalweg/base/units.h"
+#include "thalweg/dataset/complete/recover.h"
 #include "thalweg/dataset/read/reader.h"
+#include "thalweg/dataset/read/verify.h"
 #include "thalweg/dataset/testing.h"
+#include "thalweg/storage/storage.h"
 #include "thalweg/tuning/knobs.h"
 
 namespace thalweg::dataset {
 namespace {
 
 using namespace testing;
+
+// Runs in a process that is killed as soon as the run is begun: nothing was synced behind that.
+void begin_and_die(std::function<std::unique_ptr<Writer>()> const& begin) {
+    run_until_killed([&] {
+        auto const writer = begin();
+        ::raise(SIGKILL);
+    });
+}
 
 class ResumedKnobs : public ::testing::TestWithParam<char const*> {
   protected:
@@ -59,6 +73,7 @@ TEST_P(ResumedKnobs, ThatAreGivenCountFromThenOn) {
     writer->close(kTimeoutNs);
     EXPECT_EQ(Reader::open(path)->head().knobs.at("flush_interval"), "1 s");
     EXPECT_EQ(Reader::open(path)->head().knobs.at("queue_depth"), "3");
+    EXPECT_EQ(verify(path).faults, 0u);
 }
 
 TEST_P(ResumedKnobs, ThatAreOfTheFileCannotChange) {
@@ -70,6 +85,27 @@ TEST_P(ResumedKnobs, ThatAreOfTheFileCannotChange) {
     EXPECT_NE(refusal(with("memory_folder", "/tmp")).find("'memory_folder' is auto"), std::string::npos);
     Writer::resume(path, {}, with("narrow_page_bytes", "2 KiB"))->abandon(); // the same, and no preference
     Writer::resume(path, {}, with("narrow_page_bytes", "auto"))->close(kTimeoutNs);
+}
+
+// Until the first BARRIER the beginning is not durable, and a power cut may leave any part of it: all parts must be of
+// the same bytes, or the file is not recognised.
+TEST_P(ResumedKnobs, ThatAreGivenDoNotChangeWhatTheFileBeginsWith) {
+    auto const beginning = [&] {
+        auto const file = storage::open_file_storage(path, storage::OpenMode::read_only, storage::Engine::posix);
+        std::vector<std::byte> bytes(2 * base::kKiB);
+        file->read(0, bytes);
+        return bytes;
+    };
+    auto options = with("extent_bytes", "1234 KiB");
+    options.commit.flush_interval_ns = 3600'000'000'000;
+    options.force = true;
+    begin_and_die([&] { return Writer::create(path, pulses(2), options); });
+    auto const created = beginning();
+    begin_and_die([&] { return Writer::resume(path, {}, with("extent_bytes", "5678 KiB")); });
+    EXPECT_EQ(beginning(), created);
+    recover(path);
+    EXPECT_EQ(Reader::open(path)->head().knobs.at("extent_bytes"), "5678 KiB");
+    EXPECT_EQ(verify(path).faults, 0u);
 }
 
 // What a small disk has lowered is not another choice.

@@ -3,8 +3,6 @@
 
 #include <csignal>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "thalweg/dataset/complete/take_over.h"
 #include "thalweg/dataset/run/run_memory.h"
@@ -34,17 +32,14 @@ TEST_P(Resume, IsOfUnfinishedRunsAlone) {
 TEST_P(Resume, SaysThatMemoryWasLost) {
     Directory const directory;
     auto const path = directory.file(std::string("run") + GetParam());
-    auto const child = ::fork();
-    if (child == 0) {
+    run_until_killed([&] {
         CreateOptions options;
         options.commit.flush_interval_ns = 3600'000'000'000;
         auto const writer = Writer::create(path, pulses(4), options);
         auto producer = writer->producer("pulses");
         PulseRows(0, 0, 100, 4).append_to(producer);
         ::raise(SIGKILL);
-    }
-    int status = 0;
-    EXPECT_EQ(::waitpid(child, &status, 0), child);
+    });
     RunPlace const place(path);
     // As after a restart of the machine.
     remove_memory_of(*place.run_id(), place, place.open_journal(storage::OpenMode::read_only));

@@ -362,7 +362,11 @@ JournalWriter Committer::finish() {
     }
     // A close makes the run complete in the file itself, and needs the journal no more (docs/decisions/0037). But
     // another node may complete the file of several nodes, from the journals of all.
-    if (run_.ledger->head().state == LedgerState::closing && !run_.node) return std::move(journal_);
+    if (run_.ledger->head().state == LedgerState::closing && !run_.node) {
+        // If the power is lost in the midst of that, what other programs saw in the file must be in the journal.
+        if (run_.format->shows_rows_before_complete()) flush_.sync_journal();
+        return std::move(journal_);
+    }
     auto const covers = journal_.size_bytes();
     run_.file->sync();
     if (run_.keys) run_.keys->sync();

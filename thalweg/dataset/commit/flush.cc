@@ -57,12 +57,12 @@ void Flush::go_on_to(Step step) {
 
 void Flush::begin(std::uint64_t rows_appended) {
     THALWEG_ASSERT(is_idle(), "one flush is under way at a time");
-    auto const journal_bytes = journal_.size_bytes();
-    THALWEG_ASSERT(journal_bytes >= covers_bytes_, "what a BARRIER covers never falls");
-    covers_bytes_ = journal_bytes;
+    auto const moment = journal_.moment();
+    THALWEG_ASSERT(moment.main_end >= covers_.main_end, "what a BARRIER covers never falls");
+    covers_ = moment;
     rows_appended_ = rows_appended;
     // Nothing has come since the last one: on a full disk the journal must not grow by itself.
-    bool const is_covered = !run_.ledger->has_room() && covers_bytes_ == barrier_end_;
+    bool const is_covered = !run_.ledger->has_room() && covers_.main_end == barrier_end_;
     go_on_to(is_covered ? Step::journal_done : Step::payload);
 }
 
@@ -75,7 +75,7 @@ bool Flush::advance() {
     }
     switch (step) {
     case Step::payload_done:
-        append_own(RecordType::barrier, BarrierRecord{covers_bytes_});
+        append_own(RecordType::barrier, BarrierRecord{covers_.main_end});
         barrier_end_ = journal_.size_bytes();
         go_on_to(Step::journal);
         return false;
@@ -156,7 +156,9 @@ template <class Work> void Flush::try_interim(Work const& work) {
 
 void Flush::prepare_interim() {
     interim_room_bytes_ = 0;
-    try_interim([&] { interim_room_bytes_ = interim_->prepare({covers_bytes_, rows_appended_}); });
+    format::InterimMetadata::Known const known{covers_.main_end, covers_.last_segment, covers_.last_segment_end,
+                                               rows_appended_};
+    try_interim([&] { interim_room_bytes_ = interim_->prepare(known); });
 }
 
 void Flush::publish_interim() {

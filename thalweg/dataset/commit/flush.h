@@ -78,7 +78,7 @@ class Flush {
     std::uint64_t own_bytes_ = 0;                   // of the journal: records that tell of no row
     std::uint64_t shown_bytes_ = ~std::uint64_t{0}; // of the rest of the journal, that the last ones were made of
     std::uint64_t prepared_bytes_ = 0;              // the same, of those that are under way
-    std::uint64_t covers_bytes_ = 0;                // of the journal
+    JournalMoment covers_;                          // what the flush makes durable
     std::uint64_t barrier_end_ = 0;                 // in the journal, of the last one
 
     base::Mutex mutex_;

@@ -73,13 +73,14 @@ std::string ProducerList::need_in_words() const {
     if (need_.bytes == 0) return {};
     auto const size = [](std::uint64_t bytes) { return base::format_bytes(static_cast<double>(bytes)); };
     bool const has_clusters = run_.head.layouts[need_.table].cluster_bytes > 0;
-    base::Message const message{fmt::format("page buffers of a process took more than memory_bytes, {}",
-                                            size(run_.options.staging.memory_bytes)),
-                                fmt::format("its {} producers could not do without {}, the last one in table '{}'",
-                                            need_.producers, size(need_.bytes),
-                                            run_.head.schema.tables[need_.table].name),
-                                fmt::format("write with fewer producers a process, or raise memory_bytes{}",
-                                            has_clusters ? "" : ", or create the file with a lower table_page_bytes")};
+    base::Message const message{
+        fmt::format("the producers of a process took {} for their pages, more than the {} that they should",
+                    size(need_.bytes), size(run_.options.staging.memory_bytes)),
+        fmt::format("{} producers cannot do with less, the last one in table '{}'; memory_bytes sets what they should "
+                    "take, and a disk or /dev/shm with little room lowers it",
+                    need_.producers, run_.head.schema.tables[need_.table].name),
+        fmt::format("no row is lost; use fewer producers a process, a disk with more room, or a higher memory_bytes{}",
+                    has_clusters ? "" : ", or create the file with a lower table_page_bytes")};
     return message.str();
 }
 

@@ -32,7 +32,7 @@ ClusterKeeper::ClusterKeeper(ProducerFacts const& producer, std::vector<model::C
 // From one stretch of rows that no whole cluster holds to the next, as long as each is there up to the cluster behind.
 std::vector<model::Cluster> ClusterKeeper::keep(FindWhole const& find_whole, std::vector<std::string>& notes) const {
     std::vector<model::Cluster> clusters;
-    std::uint64_t row = 0;
+    auto row = producer_.seen.rows;
     auto next = whole_.begin();
     for (bool has_gap = false; !has_gap;) {
         for (; next != whole_.end() && next->first_row == row; ++next) {
@@ -76,7 +76,7 @@ std::uint64_t ClusterKeeper::rows_there(FindWhole const& find_whole, model::RowR
         bool const is_of_these = first != pages.begin() && (first - 1)->cluster == in_front.back().first_row;
         if (has_rest_in_front && columns_[i].parent && !is_of_these) return 0;
         rest.columns.emplace_back(first, first_of(end));
-        auto const before = first == pages.begin() ? 0 : (first - 1)->first + (first - 1)->count;
+        auto const before = first == pages.begin() ? producer_.seen.items[i] : (first - 1)->first + (first - 1)->count;
         starts.push_back(columns_[i].parent ? before : begin);
     }
     for (auto const& range : find_whole(rest, starts)) {

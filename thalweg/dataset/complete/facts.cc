@@ -9,7 +9,7 @@
 #include "thalweg/base/assert.h"
 #include "thalweg/base/checksum.h"
 #include "thalweg/base/error.h"
-#include "thalweg/dataset/complete/journal_facts.h"
+#include "thalweg/dataset/complete/node_facts.h"
 #include "thalweg/dataset/complete/part_builder.h"
 #include "thalweg/dataset/complete/unit_count.h"
 #include "thalweg/dataset/complete/whole_rows.h"
@@ -46,12 +46,20 @@ PageDoubt doubt(Page const& page, std::uint64_t bytes, storage::Storage const& f
     return {"is not what its checksum says"};
 }
 
+// Returns false if no page can be bad: all lie in the file, and none has to be read. As a rule, of an open run.
+bool may_be_bad(JournalFacts const& journal, std::uint64_t file_bytes, RunState state) {
+    if (state == RunState::copied || state == RunState::ended || !journal.voided_pages.empty()) return true;
+    auto const is_beyond = [&](KnownBytes const& page) { return page.offset + page.size_bytes > file_bytes; };
+    return std::ranges::any_of(journal.known, is_beyond);
+}
+
 // Returns the offsets of bad pages. If one of them was durable, no page counts as durable any more. `checked` gets the
 // pages that were read and are good.
 std::vector<std::uint64_t> leave_out_bad_pages(JournalFacts& journal, storage::Storage const& file, RunState state,
                                                RunReport& report, std::vector<UnsyncedPage>& checked) {
     std::vector<std::uint64_t> bad_pages;
     auto const file_bytes = file.size();
+    if (!may_be_bad(journal, file_bytes, state)) return bad_pages;
     std::vector<std::byte> scratch;
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::size_t>> bad;
     for (std::size_t i = 0; i < journal.announced.size(); ++i) {
@@ -87,13 +95,18 @@ std::vector<std::uint64_t> leave_out_bad_pages(JournalFacts& journal, storage::S
 // `behind_page`: bytes of the checksum that follows each. What is written next begins behind that, too.
 void count_pages(ProducerFacts const& producer, std::uint64_t behind_page, model::RunFacts& facts, RunReport& report) {
     auto& table = report.tables[producer.table];
-    std::unordered_set<std::uint64_t> places; // equal pages are stored once
+    facts.end_offset = std::max(facts.end_offset, producer.seen.end_offset);
+    table.raw_bytes += producer.seen.raw_bytes;
+    table.stored_bytes += producer.seen.stored_bytes;
+    report.pages += producer.seen.pages;
+    bool const is_clustered = behind_page > 0; // there equal pages are stored once
+    std::unordered_set<std::uint64_t> places;
     for (auto const& column : producer.pages) {
+        report.pages += column.size();
         for (auto const& page : column) {
             facts.end_offset = std::max(facts.end_offset, page.offset + page.stored_bytes + behind_page);
             table.raw_bytes += page.raw_bytes;
-            if (places.insert(page.offset).second) table.stored_bytes += page.stored_bytes;
-            ++report.pages;
+            if (!is_clustered || places.insert(page.offset).second) table.stored_bytes += page.stored_bytes;
         }
     }
 }
@@ -118,7 +131,7 @@ void report_part(PartBuilder const& part, model::RunHead const& head, bool is_ov
                  RunReport& report) {
     auto const& producer = part.facts();
     auto& table = report.tables[producer.table];
-    auto const rows = total(part.part().rows);
+    auto const rows = producer.seen.rows + total(part.part().rows);
     table.rows += rows;
     if (producer.finish)
         table.lost_rows += producer.finish->rows - std::min(producer.finish->rows, rows + elsewhere);
@@ -135,64 +148,29 @@ void report_part(PartBuilder const& part, model::RunHead const& head, bool is_ov
     if (!producer.finish) ++report.producers_unsettled;
 }
 
+// Producers that were abandoned for one reason, such as a full disk, are one note: it says the reason once.
+std::string note_of(std::string const& reason, std::vector<AbandonedProducer const*> const& producers) {
+    if (producers.size() == 1) return producers.front()->str();
+    std::string note = fmt::format("{} producers were abandoned ({}):", producers.size(),
+                                   reason.empty() ? "no reason was given" : reason);
+    for (auto const* const producer : producers) {
+        note += fmt::format("{} producer {} of table '{}' behind {} rows", producer == producers.front() ? "" : ",",
+                            producer->number, producer->table, producer->rows);
+    }
+    return note;
+}
+
 void note_abandoned(RunReport& report) {
-    for (auto const& producer : report.abandoned) report.notes.push_back(producer.str());
+    std::vector<std::string> reasons; // in the order in which they are met
+    std::map<std::string, std::vector<AbandonedProducer const*>> by_reason;
+    for (auto const& producer : report.abandoned) {
+        auto& same = by_reason[producer.reason];
+        if (same.empty()) reasons.push_back(producer.reason);
+        same.push_back(&producer);
+    }
+    for (auto const& reason : reasons) report.notes.push_back(note_of(reason, by_reason[reason]));
     if (report.producers_abandoned > report.abandoned.size())
         report.notes.push_back(fmt::format("{} producers were abandoned in all", report.producers_abandoned));
-}
-
-// While the run is being written, a segment may begin between our look at the folder and at the main journal.
-constexpr int kTries = 3;
-
-// Holds what the journal of one node says.
-struct NodeFacts {
-    JournalFacts journal;
-    NodeOfRun which;
-    std::string host;
-    std::set<std::uint32_t> missing; // later segments
-    JournalDamage damage;
-
-    FoundPart found() const {
-        auto tally = journal.tally;
-        tally.damaged_records = damage.damaged_records;
-        return {which.node, {damage.end_offset + damage.later_bytes, tally}};
-    }
-
-    // The record that was just being written does not count.
-    bool is_whole() const { return missing.empty() && (damage.reason.empty() || damage.is_at_end); }
-};
-
-NodeFacts read_node(JournalFiles const& files, JournalRows& rows) {
-    auto const& preamble = files.required_start()->preamble;
-    NodeFacts facts{JournalFacts(files.main->path()), node_of(preamble), preamble.host, {}, {}};
-    auto& journal = facts.journal;
-    std::set<std::uint32_t> found;
-    facts.damage = read_journal(
-        files, [&](JournalRecord const& record) { return journal.read(record); }, &rows, &found);
-    bool is_damaged =
-        std::ranges::any_of(facts.damage.offsets, [&](std::uint64_t offset) { return journal.was_durable(offset); });
-    for (auto const& [segment, offset] : journal.segments) {
-        if (journal.closed || found.contains(segment)) continue;
-        facts.missing.insert(segment);
-        is_damaged = is_damaged || journal.was_durable(offset);
-    }
-    if (!is_damaged) journal.find_durable_items();
-    return facts;
-}
-
-std::pair<std::vector<NodeFacts>, std::shared_ptr<JournalRows>> read_nodes(Journals const& files) {
-    for (int tries = 0;; ++tries) {
-        auto const rows = std::make_shared<JournalRows>(files.front().main->path());
-        std::vector<NodeFacts> nodes;
-        for (auto const& each : files) {
-            // A stub: the machine of that node was lost before the beginning of its journal was durable, with all it
-            // had.
-            bool const is_first = &each == &files.front();
-            if (is_first || each.start()->kind != JournalKind::stub) nodes.push_back(read_node(each, *rows));
-        }
-        bool const is_whole = std::ranges::all_of(nodes, [](auto const& node) { return node.missing.empty(); });
-        if (is_whole || tries == kTries) return {std::move(nodes), rows};
-    }
 }
 
 void check_same_run(std::vector<NodeFacts> const& nodes) {
@@ -349,10 +327,11 @@ class Gathering {
         auto const rows_there = producer.of_units ? total(part.part().rows) : producer.rows_seen;
         if (!producer.finish) gathered_.unfinished.push_back({number, 1, rows_there});
         if (part.has_cut()) gathered_.cut[number] = part.part().rows;
+        if (producer.seen.rows > 0) gathered_.begins[number] = producer.seen.items;
         if (!report_.nodes.empty()) {
             auto& node = report_.nodes[node_of_producer_[number]];
             ++node.producers;
-            node.rows += total(part.part().rows);
+            node.rows += producer.seen.rows + total(part.part().rows);
         }
         gathered_.facts.tables[producer.table].push_back(part.take_part());
     }
@@ -371,10 +350,15 @@ class Gathering {
 
 } // namespace
 
-Gathered gather(Journals const& files, storage::Storage const& file, RunState state) {
-    auto [nodes, rows] = read_nodes(files);
+Gathered put_together(std::vector<NodeFacts>& nodes, std::shared_ptr<JournalRows> rows, storage::Storage const& file,
+                      RunState state) {
     check_same_run(nodes);
     return Gathering(nodes, std::move(rows), file, state).put_together();
+}
+
+Gathered gather(Journals const& files, storage::Storage const& file, RunState state) {
+    auto [nodes, rows] = read_nodes(files);
+    return put_together(nodes, std::move(rows), file, state);
 }
 
 } // namespace thalweg::dataset

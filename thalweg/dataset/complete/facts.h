@@ -113,12 +113,14 @@ struct Gathered {
     std::vector<UnsyncedPage> unsynced;
     std::vector<FinishRecord> unfinished; // producers that the journal does not see the end of: what it has of them
     std::map<std::uint32_t, std::vector<model::RowRange>> cut; // producers with gaps that cost whole rows: what is kept
-    std::uint32_t next_producer = 0;                           // no number from here on was ever used
-    bool has_barrier = false;                                  // what the file begins with is durable
-    bool closed = false;                                       // the journal says that the file is complete
-    std::uint64_t journal_end = 0;  // behind the last good record of the first node's journal
-    std::vector<RegionUse> regions; // of a run of several nodes
-    std::vector<FoundPart> found;   // the same: of all nodes that have a journal
+    // By producer, if it was followed: the items, by column, with which what is kept of it begins. Others begin with 0.
+    std::map<std::uint32_t, std::vector<std::uint64_t>> begins;
+    std::uint32_t next_producer = 0; // no number from here on was ever used
+    bool has_barrier = false;        // what the file begins with is durable
+    bool closed = false;             // the journal says that the file is complete
+    std::uint64_t journal_end = 0;   // behind the last good record of the first node's journal
+    std::vector<RegionUse> regions;  // of a run of several nodes
+    std::vector<FoundPart> found;    // the same: of all nodes that have a journal
 };
 
 // Says what happened to a run whose journal is read: what may be missing, and what is believed.

@@ -221,6 +221,28 @@ TEST(Facts, TheSumOfAFileDoesNotReadItsHoles) {
     EXPECT_EQ(file_adler32(*file, {}), base::adler32(1, bytes));
 }
 
+// A process was killed within an append: it had announced pages of whole rows, and not come to counting the rows.
+// Readers of the open run have seen them by then.
+TEST(Facts, WholeRowsBehindThoseThatADeadProducerCountedAreThere) {
+    auto const head = model::make_run_head(pulses(2), {}, {});
+    std::shared_ptr<Storage> const storage = storage::make_memory_storage("run.h5.journal");
+    auto journal = JournalWriter::begin(storage, model::to_json(head));
+    journal.append(RecordType::producer, ProducerRecord{0, 0, 1, 0});
+    for (std::uint32_t column = 0; column < head.columns[0].size(); ++column) {
+        auto const items = 14 + column;
+        std::vector<std::byte> const bytes(items * head.columns[0][column].item_bytes());
+        journal.append(RecordType::rows, RowsRecord{0, column, 0, items}, bytes);
+    }
+    journal.append_json(RecordType::metadata, "{}"); // so that the rows are written
+    auto const file = storage::make_memory_storage("run.h5");
+    auto const rows = [&](RunState state) { return gather(storage, *file, state).report.tables[0].rows; };
+    EXPECT_EQ(rows(RunState::open), 14u);
+    journal.append(RecordType::finish, FinishRecord{0, 1, 11});
+    journal.append(RecordType::settled, {});
+    EXPECT_EQ(rows(RunState::ended), 14u);
+    EXPECT_EQ(gather(storage, *file, RunState::ended).report.tables[0].lost_rows, 0u);
+}
+
 // 2^32 rows and more, of one byte each, that are never written: all pages lie in the same place.
 TEST(Facts, RowsMayBeMoreThanFitIn32Bits) {
     model::Schema const schema{{{"flags", {scalar("set", model::Scalar::boolean)}, ""}}};

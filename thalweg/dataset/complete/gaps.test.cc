@@ -42,6 +42,7 @@ class Recording {
     void damage_block(std::uint64_t number) {
         file_->write((number + 1) * 64 * base::kKiB, std::vector<std::byte>(1, std::byte{77}));
     }
+    void died(std::uint64_t published) { journal_.append(RecordType::finish, FinishRecord{0, 1, published}); }
     void barrier() { journal_.append(RecordType::barrier, BarrierRecord{journal_.size_bytes()}); }
     void resume() { journal_what_is_left(gathered(), {}, journal_); }
 
@@ -146,6 +147,40 @@ TEST(Gaps, ADamageFromBeforeTheRunWasResumedCountsNoMore) {
     run.resume();
     run.barrier();
     EXPECT_EQ(run.rows(), (Ranges{{0, block + 11}}));
+}
+
+// The pages of one batch are written at once, and announced in the order in which their writes end.
+TEST(Gaps, OfABatchThatAKillInterruptedOnlyItsBeginningStays) {
+    Recording run;
+    auto const block = run.block_rows();
+    run.add_block(0);
+    run.add_block(1);
+    run.add_block(3);
+    run.died(block);
+    EXPECT_EQ(run.rows(), (Ranges{{0, 2 * block}}));
+}
+
+// The simulator's seed 1050025714492 (h5, several nodes).
+TEST(Gaps, TheBeginningOfAnInterruptedBatchMayEndWithinABlock) {
+    Recording run;
+    auto const block = run.block_rows();
+    run.add_block(0);
+    run.add_rows(block, 1);
+    run.add_rows(block + 2, block - 2); // so the block lacks one row, and the fewest rows go if its first one does
+    run.add_block(2);
+    run.died(block);
+    EXPECT_EQ(run.rows(), (Ranges{{0, block + 1}}));
+    run.barrier(); // now all of it is durable
+    EXPECT_EQ(run.rows(), (Ranges{{0, block + 1}}));
+}
+
+TEST(Gaps, AmongPublishedRowsOfAKilledProducerNoneIsLeftOut) {
+    Recording run;
+    auto const block = run.block_rows();
+    run.add_block(0);
+    run.add_block(2); // a power cut took what stood in front of it
+    run.died(3 * block);
+    EXPECT_EQ(run.rows(), (Ranges{{0, block}, {2 * block, block}}));
 }
 
 } // namespace

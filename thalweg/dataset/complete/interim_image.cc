@@ -7,7 +7,7 @@
 #include "thalweg/base/clock.h"
 #include "thalweg/base/units.h"
 #include "thalweg/dataset/complete/unit_list.h"
-#include "thalweg/storage/read_only.h"
+#include "thalweg/dataset/journal/journal_moment.h"
 
 namespace thalweg::dataset {
 namespace {
@@ -16,22 +16,6 @@ namespace {
 // not shrink equally well.
 constexpr std::uint64_t kColumnBytes = 1024;
 constexpr std::uint64_t kSlackBytes = 4096, kSlackPart = 32;
-
-// The first bytes of a file that grows.
-class Beginning final : public storage::ReadOnly {
-  public:
-    Beginning(std::shared_ptr<storage::Storage const> file, std::uint64_t size_bytes)
-        : file_(std::move(file)), size_bytes_(size_bytes) {}
-
-    std::string const& path() const override { return file_->path(); }
-    std::string engine() const override { return file_->engine(); }
-    std::uint64_t size() const override { return size_bytes_; }
-    void read(std::uint64_t offset, std::span<std::byte> bytes) const override { file_->read(offset, bytes); }
-
-  private:
-    std::shared_ptr<storage::Storage const> file_;
-    std::uint64_t size_bytes_;
-};
 
 std::vector<std::uint64_t> what_counts(Gathered const& gathered) {
     std::vector<std::uint64_t> counts{gathered.units.size(), gathered.facts.metadata.size()};
@@ -57,8 +41,8 @@ std::uint64_t InterimImage::least_bytes(model::RunHead const& head) {
 }
 
 std::uint64_t InterimImage::prepare(Known const& known) {
-    auto const journal = std::make_shared<Beginning>(journal_.main, known.journal_end);
-    gathered_ = gather(JournalFiles(journal, journal_.segments), *run_.file, RunState::open);
+    JournalMoment const moment{known.journal_end, known.last_segment, known.last_segment_end};
+    gathered_ = gather(journal_at(journal_, moment), *run_.file, RunState::open);
     auto& facts = gathered_->facts;
     counts_ = what_counts(*gathered_);
     if (shown_ == counts_) return 0;
@@ -84,7 +68,7 @@ bool InterimImage::write(storage::Storage& file, std::uint64_t offset) {
     THALWEG_ASSERT(made_.has_value(), "interim metadata are prepared before they are written");
     if (offset != offset_) make(offset);
     if (expected_bytes_ > room_bytes_) return false;
-    file.write(offset, made_->tail());
+    file.write_beside_queues(offset, made_->tail());
     made_->read(*run_.format->interim_sector(), sector_);
     made_.reset();
     gathered_.reset();
@@ -92,7 +76,7 @@ bool InterimImage::write(storage::Storage& file, std::uint64_t offset) {
 }
 
 void InterimImage::publish(storage::Storage& file) {
-    file.write(*run_.format->interim_sector(), sector_);
+    file.write_beside_queues(*run_.format->interim_sector(), sector_);
     shown_ = counts_;
 }
 

@@ -80,9 +80,11 @@ void JournalFacts::read_behind_head(JournalRecord const& record) {
         read_footer(record);
         break;
     case RecordType::voided_page:
+        ++taken_back;
         voided_pages.insert(take<VoidedPageRecord>(record).offset);
         break;
     case RecordType::voided_unit:
+        ++taken_back;
         read_voided_unit(record);
         break;
     case RecordType::segment:
@@ -91,12 +93,14 @@ void JournalFacts::read_behind_head(JournalRecord const& record) {
     case RecordType::resumed:
         resumed_at_ = record.end_offset;
         settled = false;
+        ++taken_back;
         read_resumed(record);
         break;
     case RecordType::settled:
         settled = true;
         break;
     case RecordType::kept:
+        ++taken_back;
         read_kept(record);
         break;
     case RecordType::region:
@@ -125,6 +129,7 @@ void JournalFacts::read_producer(JournalRecord const& record) {
     producer.pages.resize(columns);
     producer.waiting.resize(columns);
     producer.durable_items.resize(columns);
+    producer.seen.items.resize(columns);
 }
 
 ProducerFacts& JournalFacts::producer_of(std::uint32_t index, std::uint32_t column, JournalRecord const& record) {
@@ -161,6 +166,7 @@ void JournalFacts::read_pages(JournalRecord const& record) {
             ended.try_emplace(value.first, EndedCluster{value.count, value.cluster, clusters_++, value.encoded != 0});
             continue;
         }
+        if (!keeps_pages) continue;
         auto& producer = producer_of(value.producer, value.column, record);
         auto const page = page_of(value, head->columns[producer.table][value.column], head->layouts[producer.table]);
         check(page, producer.table, value.column, record);
@@ -286,18 +292,23 @@ void JournalFacts::read_region(JournalRecord const& record) {
 
 void JournalFacts::find_durable_items() {
     std::map<std::pair<std::uint32_t, std::uint32_t>, Ranges> early; // behind a gap, as they come
+    std::pair<std::uint32_t, ProducerFacts*> last{0, nullptr};       // mostly the next is of the same one
+    auto const facts_of = [&](Announced const& each) -> ProducerFacts& {
+        if (last.second == nullptr || last.first != each.producer) last = {each.producer, &producers.at(each.producer)};
+        return *last.second;
+    };
     auto const add = [&](Announced const& each, Page const& page) {
-        auto& items = producers.at(each.producer).durable_items[each.column];
+        auto& items = facts_of(each).durable_items[each.column];
         if (page.first <= items)
             items = std::max(items, page.first + page.count);
         else
             early[{each.producer, each.column}].push_back({page.first, page.count});
     };
     for (auto const& each : announced) {
-        if (is_durable(each)) add(each, producers.at(each.producer).pages[each.column][each.index]);
+        if (is_durable(each)) add(each, facts_of(each).pages[each.column][each.index]);
     }
     for (auto const& each : announced_rows) {
-        if (is_durable(each)) add(each, producers.at(each.producer).waiting[each.column][each.index]);
+        if (is_durable(each)) add(each, facts_of(each).waiting[each.column][each.index]);
     }
     for (auto& [key, ranges] : early) {
         auto& items = producers.at(key.first).durable_items[key.second];

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -25,8 +26,19 @@ struct EndedCluster {
     bool by_age = false;
 };
 
+// What a reader who follows the run has seen of a producer: that is kept no more, and only counted.
+struct SeenBeginning {
+    std::uint64_t rows = 0;
+    std::vector<std::uint64_t> items; // by column: those of these rows
+    std::uint64_t pages = 0;
+    std::uint64_t raw_bytes = 0;
+    std::uint64_t stored_bytes = 0;
+    std::uint64_t end_offset = 0; // behind the last of these pages
+};
+
 struct ProducerFacts {
     std::size_t table = 0;
+    SeenBeginning seen;
     bool of_units = false;                       // its rows count in work units only
     std::map<std::uint64_t, EndedCluster> ended; // by first row
     std::vector<std::vector<Page>> pages;        // by column
@@ -64,6 +76,9 @@ class JournalFacts {
     bool was_durable(std::uint64_t offset) const { return resumed_at_ <= offset && offset < covered_bytes_; }
     // To be called once everything is read, and before pages are left out.
     void find_durable_items();
+    // Forgets what lies in front of the seen beginnings, and which bytes of it are known. Rows of the journal go, too,
+    // if their segment is gone: pages hold them, or a later segment.
+    void drop_seen(std::function<bool(std::uint64_t address)> const& is_gone);
     // To be called if something durable was damaged: then it is not known what of the rest was durable.
     void forget_durable_items();
 
@@ -82,7 +97,9 @@ class JournalFacts {
     std::map<std::uint32_t, std::uint64_t> segments; // later ones that the journal needs, and where it says so
     JournalTally tally;
     bool closed = false;
-    bool settled = false; // all that was ever published is here
+    bool settled = false;         // all that was ever published is here
+    std::uint64_t taken_back = 0; // records by which something earlier does not count any more, as in a resumed run
+    bool keeps_pages = true;      // false: only what producers say about their ends and clusters is kept
 
   private:
     void read_behind_head(JournalRecord const& record);

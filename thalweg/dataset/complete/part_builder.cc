@@ -22,7 +22,7 @@ PartBuilder::PartBuilder(model::RunHead const& head, std::uint32_t number, Produ
 // Puts the pages of a column in the order of their clusters, also if rows wait in between.
 void PartBuilder::number_clusters() {
     for (auto& pages : part_.columns) {
-        std::uint64_t cluster = 0;
+        auto cluster = facts_.seen.rows;
         for (auto& page : pages) {
             if (page.place == Page::Place::journal) page.cluster = cluster;
             cluster = page.cluster;
@@ -39,22 +39,44 @@ Ranges PartBuilder::whole_rows(model::Part const& some, std::vector<std::uint64_
     return WholeRows{columns_, layout_, some, file_, journal_, table_, notes_, starts}.find();
 }
 
+bool PartBuilder::has_gap() const {
+    return has_cut_ || part_.rows.size() > 1 || (part_.rows.size() == 1 && part_.rows[0].first > facts_.seen.rows);
+}
+
+// Returns the rows that are whole, and not cut to blocks.
+Ranges PartBuilder::uncut_rows() {
+    return layout_.cluster_bytes > 0 ? part_.rows : whole_rows(part_, facts_.seen.items);
+}
+
 void PartBuilder::keep_all() {
-    keep({{0, facts_.finish ? facts_.finish->rows : std::numeric_limits<std::uint64_t>::max()}});
+    bool const has_died = !facts_.finish || facts_.finish->died != 0;
+    keep({{0, has_died ? std::numeric_limits<std::uint64_t>::max() : facts_.finish->rows}});
+    if (has_died && facts_.finish && has_gap()) keep_up_to_gap(facts_.finish->rows);
+}
+
+// A process that dies within an append may have announced whole rows behind those that it had published. Readers of the
+// open run may have seen the ones up to the next gap, so these stay. Those behind the gap go: pages are announced in
+// the order in which their writes end, and what is missing never comes.
+void PartBuilder::keep_up_to_gap(std::uint64_t published) {
+    auto const rows = uncut_rows();
+    auto end = std::max(published, facts_.seen.rows);
+    for (auto const& range : rows) {
+        if (range.first <= end) end = std::max(end, range.first + range.count);
+    }
+    if (!rows.empty() && rows.back().first > end) keep({{0, end}});
 }
 
 void PartBuilder::keep_beginning() {
     keep_all();
-    bool const has_gap = has_cut_ || part_.rows.size() > 1 || (part_.rows.size() == 1 && part_.rows[0].first > 0);
-    if (!has_gap) return;
-    auto rows = layout_.cluster_bytes > 0 ? part_.rows : whole_rows(part_, std::vector<std::uint64_t>(columns_.size()));
-    bool const begins = !rows.empty() && rows.front().first == 0;
+    if (!has_gap()) return;
+    auto rows = uncut_rows();
+    bool const begins = !rows.empty() && rows.front().first == facts_.seen.rows;
     rows.resize(begins ? 1 : 0);
     keep(rows);
 }
 
-// Returns how many rows were durable, from the first on. Their pages are read once more, so this is only asked if there
-// are gaps.
+// Returns how many rows were durable, from the first on that is not seen. Their pages are read once more, so this is
+// only asked if there are gaps.
 std::uint64_t PartBuilder::durable_rows() {
     model::Part durable;
     for (std::size_t i = 0; i < columns_.size(); ++i) {
@@ -66,18 +88,19 @@ std::uint64_t PartBuilder::durable_rows() {
         }
     }
     auto notes = notes_;
-    auto const rows = whole_rows(durable, std::vector<std::uint64_t>(columns_.size()));
+    auto const rows = whole_rows(durable, facts_.seen.items);
     notes_ = std::move(notes); // each problem is said once
-    return rows.empty() || rows.front().first != 0 ? 0 : rows.front().count;
+    return rows.empty() || rows.front().first != facts_.seen.rows ? 0 : rows.front().count;
 }
 
 // A gap costs the rest of its block: either the rows in front of it that begin the block, or all rows behind it. As a
 // rule the fewest rows go; but those that were durable stay, whatever a power cut has left behind them.
 Ranges PartBuilder::blocks_of(Ranges const& valid) {
     auto kept = keep_blocks(valid, layout_.block_rows);
-    if (total(kept) == total(valid) || valid.front().first != 0) return kept;
+    if (total(kept) == total(valid) || valid.front().first != facts_.seen.rows) return kept;
     auto const& first = valid.front();
-    if (contains(kept, 0, first.count) || contains(kept, 0, std::min(durable_rows(), first.count))) return kept;
+    if (contains(kept, first.first, first.count) || contains(kept, first.first, std::min(durable_rows(), first.count)))
+        return kept;
     return {first};
 }
 
@@ -91,7 +114,7 @@ void PartBuilder::keep(Ranges const& counted) {
         part_.clusters = ClusterKeeper(facts_, columns_, part_, table_, counted).keep(find_whole, notes_);
         for (auto const& cluster : part_.clusters) append_range(part_.rows, cluster.first_row, cluster.rows);
     } else {
-        auto const valid = whole_rows(part_, std::vector<std::uint64_t>(columns_.size()));
+        auto const valid = whole_rows(part_, facts_.seen.items);
         auto const rows = facts_.kept ? intersect(intersect(valid, counted), *facts_.kept) : intersect(valid, counted);
         part_.rows = blocks_of(rows);
         has_cut_ = total(part_.rows) != total(rows);

@@ -19,7 +19,7 @@ class PartBuilder {
 
     // Keeps rows that are whole and, of work units, `counted`. May be called again with fewer of them.
     void keep(Ranges const& counted);
-    // Keeps all rows that were published and are whole.
+    // Keeps all rows that were published and are whole, and whole ones that follow them without a gap.
     void keep_all();
     // Keeps only the rows in front of the first gap: what is missing may still come, since writes end in any order.
     void keep_beginning();
@@ -37,7 +37,10 @@ class PartBuilder {
 
   private:
     Ranges whole_rows(model::Part const& some, std::vector<std::uint64_t> const& starts);
+    Ranges uncut_rows();
     Ranges blocks_of(Ranges const& valid);
+    bool has_gap() const;
+    void keep_up_to_gap(std::uint64_t published);
     std::uint64_t durable_rows();
     void number_clusters();
 

@@ -17,8 +17,15 @@ Page clipped(Page page, std::uint64_t first, std::uint64_t end) {
     return page;
 }
 
+bool is_disjoint(std::vector<Page> const& pages) {
+    auto const reaches_next = [](Page const& page, Page const& next) { return page.first + page.count > next.first; };
+    return std::adjacent_find(pages.begin(), pages.end(), reaches_next) == pages.end();
+}
+
 // Sorted, each page cut where the one before it ends.
 std::vector<Page> disjoint(std::vector<Page> pages) {
+    bool const has_empty = std::ranges::any_of(pages, [](Page const& page) { return page.count == 0; });
+    if (!has_empty && is_disjoint(pages)) return pages; // as a rule, for producers announce pages in their order
     std::stable_sort(pages.begin(), pages.end(), [](auto const& a, auto const& b) { return a.first < b.first; });
     std::vector<Page> result;
     std::uint64_t end = 0;
@@ -29,11 +36,6 @@ std::vector<Page> disjoint(std::vector<Page> pages) {
         result.push_back(rest);
     }
     return result;
-}
-
-bool is_disjoint(std::vector<Page> const& pages) {
-    auto const reaches_next = [](Page const& page, Page const& next) { return page.first + page.count > next.first; };
-    return std::adjacent_find(pages.begin(), pages.end(), reaches_next) == pages.end();
 }
 
 } // namespace
@@ -50,6 +52,7 @@ void append_range(Ranges& ranges, std::uint64_t first, std::uint64_t count) {
 std::vector<Page> merged(std::vector<Page> pages, std::vector<Page> waiting) {
     pages = disjoint(std::move(pages));
     waiting = disjoint(std::move(waiting));
+    if (waiting.empty()) return pages;
     std::vector<Page> result;
     result.reserve(pages.size() + waiting.size());
     auto next = waiting.begin();

@@ -22,27 +22,30 @@ struct MetRows {
 class JournalReading {
   public:
     JournalReading(JournalFiles const& files, std::function<bool(JournalRecord const&)> const& visit, JournalRows* rows,
-                   std::set<std::uint32_t>* found)
-        : files_(files), visit_(visit), rows_(rows), found_(found) {}
+                   std::set<std::uint32_t>* found, JournalPosition& position)
+        : files_(files), visit_(visit), rows_(rows), found_(found), position_(position) {}
 
     JournalDamage read() {
         // First the later segments: a row that leaves one after that is in a page of the main journal before.
         auto const segments = open_segments(files_);
         auto const start = files_.required_start();
         auto const records = start->preamble.records;
-        if (!show({RecordType::head, std::as_bytes(std::span(start->head_json)), kHeadOffset, records}))
+        bool const is_first = position_.end_offset == 0;
+        if (is_first && !show({RecordType::head, std::as_bytes(std::span(start->head_json)), kHeadOffset, records}))
             return {0, records, "", false};
         for (auto const& [number, segment] : segments) read_segment(start->preamble, number, segment);
+        std::erase_if(position_.segments, [&](auto const& each) { return !segments.contains(each.first); });
         std::stable_sort(later_.begin(), later_.end(),
                          [](auto const& a, auto const& b) { return a.piece.position < b.piece.position; });
-        auto damage = walk_records(*files_.main, records, [&](WalkedRecord const& record) {
+        auto const begin = std::max(records, position_.end_offset);
+        auto damage = walk_records(*files_.main, begin, [&](WalkedRecord const& record) {
             if (ended_) return true;
             show_later(record.payload_offset - sizeof(RecordHead));
             return ended_ || read_record(record);
         });
         show_later(std::numeric_limits<std::uint64_t>::max());
         note(damage);
-        damage_.end_offset = damage.end_offset;
+        damage_.end_offset = position_.end_offset = damage.end_offset;
         damage_.offsets = damage.offsets;
         return damage_;
     }
@@ -103,9 +106,13 @@ class JournalReading {
             note({1, 0, fmt::format("{} is no segment of this journal", segment->path())});
         if (kind != SegmentKind::ours) return;
         if (found_ != nullptr) found_->insert(number);
-        auto const damage = walk_records(*segment, start.preamble.records, [&](WalkedRecord const& record) {
-            return record.type == RecordType::rows && take_rows(record, segment, later_);
+        auto& place = position_.segments[number];
+        if (!place.file) place.file = segment;
+        auto const begin = std::max(start.preamble.records, place.end_offset);
+        auto const damage = walk_records(*place.file, begin, [&](WalkedRecord const& record) {
+            return record.type == RecordType::rows && take_rows(record, place.file, later_);
         });
+        place.end_offset = damage.end_offset;
         damage_.later_bytes += damage.end_offset;
         note(damage);
     }
@@ -124,6 +131,7 @@ class JournalReading {
     std::function<bool(JournalRecord const&)> const& visit_;
     JournalRows* rows_;
     std::set<std::uint32_t>* found_;
+    JournalPosition& position_;
     std::vector<MetRows> later_;
     std::size_t next_ = 0;
     bool ended_ = false;
@@ -155,8 +163,9 @@ model::RunHead read_head(storage::Storage const& journal) {
 }
 
 JournalDamage read_journal(JournalFiles const& files, std::function<bool(JournalRecord const&)> const& visit,
-                           JournalRows* rows, std::set<std::uint32_t>* found) {
-    return JournalReading(files, visit, rows, found).read();
+                           JournalRows* rows, std::set<std::uint32_t>* found, JournalPosition* position) {
+    JournalPosition begin;
+    return JournalReading(files, visit, rows, found, position != nullptr ? *position : begin).read();
 }
 
 } // namespace thalweg::dataset

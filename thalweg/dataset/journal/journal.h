@@ -45,6 +45,7 @@
 #include <concepts>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -54,6 +55,7 @@
 #include <vector>
 
 #include "thalweg/dataset/journal/journal_format.h"
+#include "thalweg/dataset/journal/journal_moment.h"
 #include "thalweg/dataset/journal/journal_preamble.h"
 #include "thalweg/dataset/journal/journal_rows.h"
 #include "thalweg/dataset/journal/journal_segments.h"
@@ -113,6 +115,8 @@ class JournalWriter {
 
     // Returns the size of the main journal with all that was appended, which is what a BARRIER counts.
     std::uint64_t size_bytes();
+    // Returns where all its files end, with all that was appended.
+    JournalMoment moment();
     // Returns the size of all segments.
     std::uint64_t total_bytes() const;
     // Returns what the main journal announces, also in front of where this writer began.
@@ -139,10 +143,22 @@ struct JournalRecord {
     std::uint64_t items_bytes = 0;
 };
 
+// How far a journal was read while its run is being written. Later segments stay open: what was removed since can still
+// be read.
+struct JournalPosition {
+    struct Segment {
+        std::shared_ptr<storage::Storage> file;
+        std::uint64_t end_offset = 0;
+    };
+    std::uint64_t end_offset = 0; // in the main journal; 0: nothing was read
+    std::map<std::uint32_t, Segment> segments;
+};
+
 // Walks over all good records, the head first, until `visit` returns false or there are no more. Throws like
-// require_start. `rows`: gets all items; `found`: the later segments that were read. Can be done while the run is being
-// written.
+// require_start. `rows`: gets all items; `found`: the later segments that are there. Can be done while the run is being
+// written. `position`: only what lies behind it is read, and it moves on.
 JournalDamage read_journal(JournalFiles const& files, std::function<bool(JournalRecord const&)> const& visit,
-                           JournalRows* rows = nullptr, std::set<std::uint32_t>* found = nullptr);
+                           JournalRows* rows = nullptr, std::set<std::uint32_t>* found = nullptr,
+                           JournalPosition* position = nullptr);
 
 } // namespace thalweg::dataset

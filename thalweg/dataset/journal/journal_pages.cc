@@ -1,5 +1,6 @@
 #include "thalweg/dataset/journal/journal_pages.h"
 
+#include <cstring>
 #include <limits>
 
 #include "thalweg/dataset/journal/varint.h"
@@ -57,6 +58,12 @@ bool unpack(VarintReader& in, PageRecord const& before, PageRecord& page) {
 }
 
 } // namespace
+
+std::vector<PageRecord> pages_in(std::span<std::byte const> bytes) {
+    std::vector<PageRecord> pages(bytes.size() / sizeof(PageRecord));
+    if (!pages.empty()) std::memcpy(pages.data(), bytes.data(), pages.size() * sizeof(PageRecord));
+    return pages;
+}
 
 std::vector<std::byte> pack_pages(std::span<PageRecord const> pages) {
     std::vector<std::byte> bytes;

@@ -9,6 +9,9 @@
 
 namespace thalweg::dataset {
 
+// Returns the records of the bytes of an array of them.
+std::vector<PageRecord> pages_in(std::span<std::byte const> bytes);
+
 std::vector<std::byte> pack_pages(std::span<PageRecord const> pages);
 
 // Returns none if the bytes are no such list.

@@ -145,6 +145,23 @@ std::uint64_t JournalRows::add(std::shared_ptr<storage::Storage const> segment, 
     return begin;
 }
 
+std::shared_ptr<JournalRows> JournalRows::with_only(std::span<std::uint64_t const> addresses) const {
+    auto rows = std::make_shared<JournalRows>(path_);
+    rows->size_bytes_ = size_bytes_;
+    for (auto const& each : stored_) {
+        auto const address = std::ranges::lower_bound(addresses, each.begin);
+        if (address != addresses.end() && *address < each.begin + each.bytes) rows->stored_.push_back(each);
+    }
+    return rows;
+}
+
+std::size_t JournalRows::index_of(std::uint64_t address) const {
+    auto const behind = std::ranges::upper_bound(stored_, address, {}, &Stored::begin);
+    THALWEG_ASSERT(behind != stored_.begin() && address - (behind - 1)->begin < (behind - 1)->bytes,
+                   "every address below the end lies in a record that was kept");
+    return static_cast<std::size_t>(behind - stored_.begin()) - 1;
+}
+
 // The last ones stay: a reader of one column comes back to the same records for the next column.
 JournalRows::Items JournalRows::items_of(std::size_t index) const {
     {
@@ -176,12 +193,8 @@ JournalRows::Items JournalRows::items_of(std::size_t index) const {
 void JournalRows::read(std::uint64_t offset, std::span<std::byte> bytes) const {
     if (offset > size_bytes_ || bytes.size() > size_bytes_ - offset)
         storage::fail_past_end(path_, offset, bytes.size(), size_bytes_);
-    auto index =
-        static_cast<std::size_t>(std::upper_bound(stored_.begin(), stored_.end(), offset,
-                                                  [](std::uint64_t at, auto const& each) { return at < each.begin; }) -
-                                 stored_.begin());
-    THALWEG_ASSERT(bytes.empty() || index > 0, "every address below the end lies in a record");
-    for (--index; !bytes.empty(); ++index) {
+    if (bytes.empty()) return;
+    for (auto index = index_of(offset); !bytes.empty(); ++index) {
         auto const items = items_of(index);
         auto const within = offset - stored_[index].begin;
         auto const count = std::min<std::uint64_t>(bytes.size(), items->size() - within);

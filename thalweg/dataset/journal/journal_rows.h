@@ -55,6 +55,12 @@ class JournalRows final : public storage::Storage {
     std::uint64_t add(std::shared_ptr<storage::Storage const> segment, PackedRows const& packed, std::uint64_t offset,
                       std::span<std::byte const> payload);
 
+    // Returns the same items without the records that hold none of these addresses (ascending). Nothing else changes: a
+    // reader of this one is not disturbed if more are added to the other one.
+    std::shared_ptr<JournalRows> with_only(std::span<std::uint64_t const> addresses) const;
+    // Returns the segment that holds the items at this address.
+    storage::Storage const* segment_of(std::uint64_t address) const { return stored_[index_of(address)].segment.get(); }
+
     std::string const& path() const override { return path_; }
     std::string engine() const override { return "rows of a journal"; }
     void read(std::uint64_t offset, std::span<std::byte> bytes) const override;
@@ -76,10 +82,11 @@ class JournalRows final : public storage::Storage {
         bool is_frame = false;
         std::uint64_t check = 0; // base::xxh3 of the stored bytes
     };
+    std::size_t index_of(std::uint64_t address) const;
     Items items_of(std::size_t index) const;
 
     std::string path_;
-    std::vector<Stored> stored_; // ascending
+    std::vector<Stored> stored_; // ascending; there may be gaps
     std::uint64_t size_bytes_ = 0;
 
     mutable base::Mutex mutex_; // of what was unpacked last

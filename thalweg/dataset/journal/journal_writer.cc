@@ -42,8 +42,7 @@ class JournalWriter::State {
         tally_.add(type, payload);
         if (type == RecordType::barrier) free_segments();
         if (type == RecordType::pages) {
-            std::vector<PageRecord> pages(payload.size() / sizeof(PageRecord));
-            if (!pages.empty()) std::memcpy(pages.data(), payload.data(), pages.size() * sizeof(PageRecord));
+            auto const pages = pages_in(payload);
             write(main_, type, pack_pages(pages), {});
             if (has_segments()) in_use_.add_pages(pages, main_.end);
             return;
@@ -60,10 +59,12 @@ class JournalWriter::State {
         folder_ = nullptr;
     }
 
-    std::uint64_t size_bytes() {
+    JournalMoment moment() {
         base::Lock const lock(mutex_);
         write_gathered();
-        return main_.end;
+        if (later_.empty()) return {main_.end, 0, 0};
+        auto const& [number, segment] = *later_.rbegin();
+        return {main_.end, number, segment.end};
     }
 
     std::uint64_t total_bytes() const {
@@ -118,11 +119,7 @@ class JournalWriter::State {
         }
         read_journal(files.without_segments(), [this](JournalRecord const& record) {
             tally_.add(record.type, record.payload);
-            if (record.type == RecordType::pages) {
-                std::vector<PageRecord> pages(record.payload.size() / sizeof(PageRecord));
-                std::memcpy(pages.data(), record.payload.data(), record.payload.size());
-                in_use_.add_pages(pages, record.end_offset);
-            }
+            if (record.type == RecordType::pages) in_use_.add_pages(pages_in(record.payload), record.end_offset);
             if (record.type == RecordType::finish) note_finish(record.payload);
             if (record.type == RecordType::voided_page) note_voided(record.payload);
             if (record.type == RecordType::segment) note_segment(record.payload);
@@ -391,7 +388,8 @@ void JournalWriter::append(RecordType type, std::span<std::byte const> payload, 
     state_->append(type, payload, more);
 }
 void JournalWriter::keep_rows_in_main() { state_->keep_rows_in_main(); }
-std::uint64_t JournalWriter::size_bytes() { return state_->size_bytes(); }
+std::uint64_t JournalWriter::size_bytes() { return state_->moment().main_end; }
+JournalMoment JournalWriter::moment() { return state_->moment(); }
 std::uint64_t JournalWriter::total_bytes() const { return state_->total_bytes(); }
 JournalTally JournalWriter::tally() const { return state_->tally(); }
 void JournalWriter::sync() { state_->sync(); }

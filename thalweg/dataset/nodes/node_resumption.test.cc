@@ -1,7 +1,6 @@
 // A run of several nodes goes on after all of them have died.
 #include <chrono>
 #include <csignal>
-#include <sys/wait.h>
 #include <thread>
 
 #include "thalweg/dataset/nodes/resume_attempt.h"
@@ -67,8 +66,7 @@ void leave_a_run(std::string const& path, CreateOptions const& options) {
 // Their rows are in memory only, as their processes are killed.
 void kill_a_run(std::string const& path, CreateOptions options, std::chrono::milliseconds after = {}) {
     options.commit.flush_interval_ns = 3600'000'000'000;
-    auto const child = ::fork();
-    if (child == 0) {
+    run_until_killed([&] {
         auto const writers = begin(path, options);
         std::vector<Producer> producers;
         for (std::size_t i = 0; i < writers.size(); ++i) {
@@ -77,10 +75,7 @@ void kill_a_run(std::string const& path, CreateOptions options, std::chrono::mil
         }
         std::this_thread::sleep_for(after);
         ::raise(SIGKILL);
-    }
-    int status = 0;
-    EXPECT_EQ(::waitpid(child, &status, 0), child);
-    EXPECT_TRUE(WIFSIGNALED(status));
+    });
 }
 
 // In two lives more, of which the second is closed.

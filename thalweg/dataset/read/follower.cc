@@ -79,10 +79,18 @@ RowOrder Follower::order_of_closed(Reader const& now) {
     return {};
 }
 
+std::shared_ptr<Reader const> Follower::next_reader() {
+    auto facts = facts_ ? std::move(facts_) : GrowingFacts::of(path_); // after an error all is read anew
+    std::shared_ptr<Reader const> next = facts ? Reader::open_next(path_, *facts) : nullptr;
+    if (!next) return Reader::open(path_);
+    facts_ = std::move(facts);
+    return next;
+}
+
 std::vector<NewRows> Follower::look() {
     if (!lost_.empty()) base::fail_data({lost_});
     if (is_over()) return {};
-    std::shared_ptr<Reader const> const now = Reader::open(path_);
+    auto const now = next_reader();
     check_same(*now);
     auto const order = now->is_open_run() ? now->order() : order_of_closed(*now);
     std::vector<NewRows> found;
@@ -107,6 +115,7 @@ std::vector<NewRows> Follower::look() {
         }
     }
     reader_ = now;
+    if (facts_) facts_->forget_seen(now->file());
     return found;
 }
 

@@ -34,7 +34,8 @@ class Follower {
     // base::UsageError if another program writes the file.
     std::vector<NewRows> look();
 
-    // Returns the reader of the last look, which has these rows.
+    // Returns the reader of the last look, which has these rows. Those that earlier looks gave out may be missing in
+    // it.
     std::shared_ptr<Reader const> const& reader() const { return reader_; }
     // Returns true if the run is closed and all its rows were given out.
     bool is_over() const { return reader_ && !reader_->is_open_run() && lost_.empty(); }
@@ -42,12 +43,14 @@ class Follower {
   private:
     using Key = std::tuple<std::size_t, std::uint32_t, std::uint32_t>; // table, node, producer
 
+    std::shared_ptr<Reader const> next_reader();
     void check_same(Reader const& now) const;
     RowOrder order_of_closed(Reader const& now);
     void add_new(std::size_t table, TableOrder const& order, std::vector<NewRows>& found);
     std::uint64_t told_rows(std::size_t table) const;
 
     std::string path_;
+    std::unique_ptr<GrowingFacts> facts_; // of a run that is open
     std::shared_ptr<Reader const> reader_;
     std::map<Key, Ranges> told_;
     std::string lost_; // to be said at the next look

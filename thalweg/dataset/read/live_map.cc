@@ -16,8 +16,11 @@ constexpr std::uint64_t kLengthsReadAtOnce = 1 << 16;
 // Running sums of the lengths in one column of one part. Asked in ascending order.
 class ElementCounter {
   public:
-    ElementCounter(format::ItemReader reader, std::vector<model::Page> const& pages, std::uint64_t values_per_item)
-        : reader_(std::move(reader)), pages_(pages), values_per_item_(values_per_item) {}
+    // The pages begin with list `item`, and its elements with `element`.
+    ElementCounter(format::ItemReader reader, std::vector<model::Page> const& pages, std::uint64_t values_per_item,
+                   std::uint64_t item, std::uint64_t element)
+        : reader_(std::move(reader)), pages_(pages), values_per_item_(values_per_item), item_(item), element_(element) {
+    }
 
     // Elements in front of list `item`.
     std::uint64_t before(std::uint64_t item) {
@@ -37,8 +40,8 @@ class ElementCounter {
     std::vector<model::Page> const& pages_;
     std::uint64_t values_per_item_;
     std::vector<std::uint64_t> lengths_;
-    std::uint64_t item_ = 0;
-    std::uint64_t element_ = 0;
+    std::uint64_t item_;
+    std::uint64_t element_;
 };
 
 class TableMapper {
@@ -46,7 +49,8 @@ class TableMapper {
     TableMapper(Gathered const& gathered, std::size_t table, storage::Storage const& file,
                 storage::Storage const& journal)
         : columns_(gathered.head.columns[table]), layout_(gathered.head.layouts[table]),
-          parts_(gathered.facts.tables[table]), file_(file), journal_(journal), ends_(columns_.size()) {
+          parts_(gathered.facts.tables[table]), begins_(gathered.begins), file_(file), journal_(journal),
+          ends_(columns_.size()) {
         map_.columns.resize(columns_.size());
     }
 
@@ -63,13 +67,27 @@ class TableMapper {
                 fmt::format("column '{}'", columns_[column].path)};
     }
 
+    // By column; empty: 0.
+    std::span<std::uint64_t const> begins_of(std::size_t part) const {
+        auto const found = begins_.find(parts_[part].producer);
+        return found == begins_.end() ? std::span<std::uint64_t const>() : found->second;
+    }
+    std::uint64_t begin_of(std::size_t part, std::size_t column) const {
+        auto const begins = begins_of(part);
+        return begins.empty() ? 0 : begins[column];
+    }
+    std::uint64_t first_element(std::size_t part, std::size_t lengths) const {
+        auto const inside = std::ranges::find(columns_, std::optional(lengths), &model::Column::parent);
+        return begin_of(part, static_cast<std::size_t>(inside - columns_.begin()));
+    }
+
     void add_clusters() {
         for (auto const& [part, cluster] : model::order_of_clusters(parts_)) {
             std::vector<std::optional<format::ItemReader>> readers(columns_.size());
             for (std::size_t i = 0; i < columns_.size() && !cluster.whole; ++i) {
                 if (columns_[i].role == model::Column::Role::lengths) readers[i].emplace(reader_of(i));
             }
-            auto const items = format::items_of_cluster(columns_, parts_[part], cluster, readers);
+            auto const items = format::items_of_cluster(columns_, parts_[part], cluster, readers, begins_of(part));
             for (std::size_t i = 0; i < columns_.size(); ++i) add_pages(part, i, items[i], cluster.whole);
             map_.rows += cluster.rows;
         }
@@ -81,7 +99,8 @@ class TableMapper {
             counters[part].resize(columns_.size());
             for (std::size_t i = 0; i < columns_.size(); ++i) {
                 if (columns_[i].role != model::Column::Role::lengths) continue;
-                counters[part][i].emplace(reader_of(i), parts_[part].columns[i], columns_[i].values_per_item);
+                counters[part][i].emplace(reader_of(i), parts_[part].columns[i], columns_[i].values_per_item,
+                                          begin_of(part, i), first_element(part, i));
             }
         }
         for (auto const& segment : model::order_of_rows(layout_, columns_, parts_)) {
@@ -117,6 +136,7 @@ class TableMapper {
     std::vector<model::Column> const& columns_;
     model::TableLayout const& layout_;
     std::vector<model::Part> const& parts_;
+    std::map<std::uint32_t, std::vector<std::uint64_t>> const& begins_; // by producer
     storage::Storage const& file_;
     storage::Storage const& journal_;
     std::vector<std::uint64_t> ends_; // items so far, by column

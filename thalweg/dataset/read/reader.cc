@@ -86,24 +86,45 @@ std::unique_ptr<Reader> Reader::open(std::string const& path, bool even_without_
         reader->file_ = storage::open_file_storage(path, storage::OpenMode::read_only, storage::Engine::posix);
     }
     if (!journals.empty()) {
-        auto gathered = gather(journals, *reader->file_, RunState::open);
+        auto const gathered = gather(journals, *reader->file_, RunState::open);
         // A power cut at the end of its close takes the end of the journal, or later segments, and not the file.
         if (!gathered.closed && !is_complete(*reader->file_, format_of(*reader->file_), gathered.head)) {
-            reader->open_run_ = true;
-            reader->map_ = live_map(gathered, *reader->file_, *gathered.rows);
-            reader->journal_ = gathered.rows;
-            reader->open_units_ = place_units(gathered.units, gathered.head, gathered.facts);
-            reader->order_ = order_of(gathered);
-            reader->report_ = std::move(gathered.report);
-            if (reader->report_.damaged_pages > 0) {
-                for (auto const& note : reader->report_.notes) reader->map_.left_out.push_back({path, note});
-            }
-            reader->journals_ = std::move(journals);
+            reader->show(gathered, std::move(journals));
             return reader;
         }
     }
     reader->load(format_of(*reader->file_), even_without_tables);
     return reader;
+}
+
+std::unique_ptr<Reader> Reader::open_next(std::string const& path, GrowingFacts& facts) {
+    std::unique_ptr<Reader> reader(new Reader);
+    reader->path_ = path;
+    try {
+        reader->file_ = storage::open_file_storage(path, storage::OpenMode::read_only, storage::Engine::posix);
+    } catch (base::SystemError const& error) {
+        if (error.code != ENOENT) throw;
+        return nullptr;
+    }
+    auto const* const gathered = facts.look(*reader->file_);
+    if (gathered == nullptr || gathered->closed) return nullptr;
+    if (is_complete(*reader->file_, format_of(*reader->file_), gathered->head)) return nullptr;
+    reader->show(*gathered, facts.journals());
+    return reader;
+}
+
+// Shows a run that is open.
+void Reader::show(Gathered const& gathered, Journals journals) {
+    open_run_ = true;
+    map_ = live_map(gathered, *file_, *gathered.rows);
+    journal_ = gathered.rows;
+    open_units_ = place_units(gathered.units, gathered.head, gathered.facts);
+    order_ = order_of(gathered);
+    report_ = gathered.report;
+    if (report_.damaged_pages > 0) {
+        for (auto const& note : report_.notes) map_.left_out.push_back({path_, note});
+    }
+    journals_ = std::move(journals);
 }
 
 std::unique_ptr<Reader> Reader::open(std::unique_ptr<storage::FarFile> file, bool even_without_tables) {

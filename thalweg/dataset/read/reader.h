@@ -12,6 +12,7 @@
 
 #include "thalweg/base/thread.h"
 #include "thalweg/dataset/complete/facts.h"
+#include "thalweg/dataset/complete/growing_facts.h"
 #include "thalweg/dataset/complete/unit_list.h"
 #include "thalweg/dataset/read/late_pages.h"
 #include "thalweg/dataset/read/row_order.h"
@@ -38,6 +39,10 @@ class Reader {
     // unfinished run without its journal (with the advice to recover). A file in which everything is left out is an
     // error, too, unless the caller can read more of it (`even_without_tables`).
     static std::unique_ptr<Reader> open(std::string const& path, bool even_without_tables = false);
+
+    // Opens a run that is followed: it has the rows that `facts` does not have behind it, numbered from 0 on. Returns
+    // nothing if the run is not open any more, or has to be read anew.
+    static std::unique_ptr<Reader> open_next(std::string const& path, GrowingFacts& facts);
 
     // Opens a closed file that another library reads for us. Its first bytes tell the container. Throws as above, and
     // what that library throws.
@@ -93,6 +98,7 @@ class Reader {
 
   private:
     Reader() = default;
+    void show(Gathered const& gathered, Journals journals);
 
     struct Task;
     using Pages = std::shared_ptr<model::TableMap::ColumnMap const>; // of some items, or all

@@ -43,6 +43,7 @@ class EndedRun {
     bool read(JournalFiles const& files) {
         auto const which = node_of(files.required_start()->preamble);
         JournalFacts facts(files.main->path());
+        facts.keeps_pages = false;
         read_journal({files.main}, [&](JournalRecord const& record) { return facts.read(record); });
         bool const is_ordered = facts.head->keys_per_group > 0;
         if (is_ordered || (which.nodes > 1 && !facts.units.empty())) return false;
