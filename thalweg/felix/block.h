@@ -30,6 +30,11 @@ struct BlockFormat {
 // code in bits 8 to 13: 1 to 64 kB.
 std::optional<BlockFormat> format_of_magic(std::uint16_t magic);
 
+// Returns how many chunks, and so packets, a block may hold.
+constexpr std::uint32_t most_packets(BlockFormat const& format) {
+    return (format.block_bytes - kBlockHeaderBytes) / format.trailer_bytes;
+}
+
 // Parses "abcd", "abce", or "c0ce" with `block_bytes`, a multiple of 1024. Throws base::UsageError for anything else.
 BlockFormat parse_format(std::string_view name, std::uint32_t block_bytes = 1024);
 

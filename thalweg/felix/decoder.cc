@@ -25,8 +25,7 @@ bool carries_nothing(ChunkType type) { return type == ChunkType::null || type ==
 } // namespace
 
 StreamDecoder::StreamDecoder(BlockFormat const& format, std::uint32_t max_packet_bytes)
-    : format_(format), max_packet_bytes_(max_packet_bytes),
-      packets_((format.block_bytes - kBlockHeaderBytes) / format.trailer_bytes) {}
+    : format_(format), max_packet_bytes_(max_packet_bytes), packets_(most_packets(format)) {}
 
 std::span<Packet const> StreamDecoder::decode(std::byte const* block) {
     counters_.blocks.add(1);
@@ -72,20 +71,25 @@ template <std::uint32_t kTrailerBytes, bool kSpeculate> bool StreamDecoder::walk
             }
         }
         auto const type = trailer.type();
-        auto const length = carries_nothing(type) ? 0 : trailer.length_field();
-        auto const stored = (length + kTrailerBytes - 1) / kTrailerBytes * kTrailerBytes + kTrailerBytes;
-        if (stored + kBlockHeaderBytes > end) [[unlikely]]
-            return false;
-        end -= stored;
+        // The next trailer waits for this sum, and for nothing else.
+        auto const field = trailer.length_field();
+        auto const stored = (field + 2 * kTrailerBytes - 1) & ~(kTrailerBytes - 1);
         if (type == ChunkType::both) [[likely]] {
-            last = {block + end, length, trailer.flags()};
+            if (stored + kBlockHeaderBytes > end) [[unlikely]]
+                return false;
+            end -= stored;
+            last = {block + end, field, trailer.flags()};
             *--packet = last;
             last_word = trailer.word;
             last_stored = stored;
             all_flags |= trailer.word;
-            bytes += length;
+            bytes += field;
             continue;
         }
+        auto const chunk = carries_nothing(type) ? kTrailerBytes : stored;
+        if (chunk + kBlockHeaderBytes > end) [[unlikely]]
+            return false;
+        end -= chunk;
         if (type == ChunkType::out_of_band) counters_.out_of_band.add(1);
         if (type == ChunkType::timeout) counters_.timeouts.add(1);
         if (carries_nothing(type) || (type == ChunkType::timeout && !trailer.truncated())) continue;
@@ -120,7 +124,9 @@ void StreamDecoder::restart() {
 
 // Joins the chunks in forward order. A whole packet between two chunks means that these do not belong together.
 void StreamDecoder::join_pieces(std::byte const* block) {
-    joined_.clear();
+    last_join_ = (last_join_ + 1) % kKeptJoins;
+    auto& joined = joins_[last_join_];
+    joined.clear();
     std::size_t next_slot = first_packet_;
     for (auto piece = pieces_.rbegin(); piece != pieces_.rend(); ++piece) {
         if (piece->slot != next_slot) drop_open();
@@ -128,10 +134,10 @@ void StreamDecoder::join_pieces(std::byte const* block) {
         next_slot = piece->slot + 1;
     }
     if (next_slot != end_packet_) drop_open();
-    // From here on joined_ does not move.
+    // From here on `joined` does not move.
     for (auto const& piece : pieces_) {
         auto& packet = packets_[piece.slot];
-        if (packet.data != nullptr) packet.data = joined_.data() + (reinterpret_cast<std::uintptr_t>(packet.data) - 1);
+        if (packet.data != nullptr) packet.data = joined.data() + (reinterpret_cast<std::uintptr_t>(packet.data) - 1);
     }
     close_gaps();
 }
@@ -179,17 +185,18 @@ void StreamDecoder::append_open(std::byte const* data, Trailer trailer) {
 
 void StreamDecoder::end_open(Packet& packet) {
     THALWEG_ASSERT(is_open_ && open_.size() <= max_packet_bytes_, "a packet ends once, and has its limit");
-    // The value is the place in joined_, plus 1, until joined_ stops growing. Null means a slot without a packet.
-    auto const place = reinterpret_cast<std::byte const*>(joined_.size() + 1); // NOLINT(performance-no-int-to-ptr)
+    auto& joined = joins_[last_join_];
+    // The value is the place in `joined`, plus 1, until that stops growing. Null means a slot without a packet.
+    auto const place = reinterpret_cast<std::byte const*>(joined.size() + 1); // NOLINT(performance-no-int-to-ptr)
     packet = {place, static_cast<std::uint32_t>(open_.size()), open_flags_};
     counters_.packets.add(1);
     counters_.payload_bytes.add(open_.size());
     count(open_flags_);
-    if (joined_.empty()) { // the usual case
-        joined_.swap(open_);
+    if (joined.empty()) { // the usual case
+        joined.swap(open_);
     } else {
-        joined_.reserve(joined_.size() + open_.size() + kReadableBehind);
-        joined_.insert(joined_.end(), open_.begin(), open_.end());
+        joined.reserve(joined.size() + open_.size() + kReadableBehind);
+        joined.insert(joined.end(), open_.begin(), open_.end());
     }
     open_.clear();
     open_flags_ = 0;

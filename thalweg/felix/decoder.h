@@ -1,6 +1,7 @@
 // Decodes the blocks of one e-link into packets.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -38,13 +39,16 @@ struct StreamCounters {
 };
 
 // Decodes packets in the order in which they came. A packet that lies completely in one block is a view into this
-// block. Others are joined in a buffer of the decoder. Both kinds of views are valid until the next call. Longer
-// packets are cut at `max_packet_bytes` and flagged as truncated.
+// block. Others are joined in a buffer of the decoder, which keeps them for so many calls. Longer packets are cut at
+// `max_packet_bytes` and flagged as truncated.
 class StreamDecoder {
   public:
+    static constexpr std::size_t kKeptJoins = 8;
+
     explicit StreamDecoder(BlockFormat const& format, std::uint32_t max_packet_bytes = 1u << 20);
 
-    // `block` has the size of the format and a header with this e-link. The returned span is valid until the next call.
+    // `block` has the size of the format and a header with this e-link. The returned span is valid until the next call;
+    // the bytes of its packets are there while the block is, and for kKeptJoins - 1 more calls.
     std::span<Packet const> decode(std::byte const* block);
 
     // Begins again with another card: any sequence number is accepted, and the open packet has lost its end.
@@ -78,7 +82,9 @@ class StreamDecoder {
     std::size_t end_packet_ = 0;
     std::vector<OpenPiece> pieces_; // chunks of the last block, the last one first
     std::vector<std::byte> open_;   // a packet whose end has not come
-    std::vector<std::byte> joined_; // packets of the last block that were joined from chunks
+    // Packets that were joined from chunks: those of the last block, and of some before it.
+    std::array<std::vector<std::byte>, kKeptJoins> joins_;
+    std::size_t last_join_ = 0;
     std::uint32_t open_flags_ = 0;
     std::uint32_t guessed_right_ = 0; // in the last block: number of chunks that were as long as the one behind them
     bool is_open_ = false;

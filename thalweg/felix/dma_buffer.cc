@@ -32,6 +32,41 @@ std::optional<std::uint64_t> distance(std::uint64_t position, std::uint64_t word
     return (at + laps - position % laps) % laps;
 }
 
+std::string path_of(std::string const& name) { return "/dev/shm/" + name; }
+
+// A card holds this lock for as long as it lives: the kernel frees it when its holder is gone. The pid of a card says
+// nothing in another pid namespace, and containers may share /dev/shm. It is a lock of the open file, on one byte: it
+// excludes neither the reader's lock nor another file of the same process.
+struct flock card_lock() {
+    struct flock lock {};
+    lock.l_type = F_WRLCK;
+    lock.l_whence = SEEK_SET;
+    lock.l_len = 1;
+    return lock;
+}
+
+base::FileDescriptor lock_as_card(std::string const& name) {
+    auto file = base::open_file(path_of(name), O_RDWR);
+    auto lock = card_lock();
+    if (::fcntl(file.get(), F_OFD_SETLK, &lock) != 0) base::fail_system({"cannot lock DMA buffer " + name}, errno);
+    return file;
+}
+
+bool is_locked_by_card(std::string const& name) {
+    auto const file = base::open_file(path_of(name), O_RDWR);
+    auto lock = card_lock();
+    if (::fcntl(file.get(), F_OFD_GETLK, &lock) != 0) base::fail_system({"cannot look at DMA buffer " + name}, errno);
+    return lock.l_type != F_UNLCK;
+}
+
+// Returns which living card fills the buffer, or nothing if there is none.
+std::optional<std::string> living_card(std::string const& name, DmaHead const& head) {
+    if (base::is_alive(head.card)) return fmt::format("the card of process {}", head.card.pid);
+    if (is_locked_by_card(name))
+        return fmt::format("a card in another pid namespace, where its process is {},", head.card.pid);
+    return std::nullopt;
+}
+
 // Frees the name that a dead card left. A process that still reads the old memory sees at once that its card is gone.
 void replace_dead_card(std::string const& name) {
     base::SharedMemory left;
@@ -42,10 +77,10 @@ void replace_dead_card(std::string const& name) {
     }
     if (left && left.size() >= DmaHead::kBytes) {
         auto& head = *reinterpret_cast<DmaHead*>(left.data());
-        if (head.magic == DmaHead::kMagic && base::is_alive(head.card)) {
-            base::fail_usage({"cannot fill DMA buffer " + name,
-                              fmt::format("the card of process {} does", head.card.pid),
-                              "stop that one, or give this card another name"});
+        auto const other = head.magic == DmaHead::kMagic ? living_card(name, head) : std::nullopt;
+        if (other) {
+            base::fail_usage(
+                {"cannot fill DMA buffer " + name, *other + " does", "stop that one, or give this card another name"});
         }
         head.heartbeat_ns = 0;
     }
@@ -76,7 +111,7 @@ bool is_same_file(int fd, std::string const& path) {
 
 // The kernel frees this lock when its holder dies.
 base::FileDescriptor lock_buffer(std::string const& name) {
-    auto const path = "/dev/shm/" + name;
+    auto const path = path_of(name);
     for (;;) {
         auto file = base::open_file(path, O_RDWR);
         if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
@@ -102,6 +137,7 @@ DmaWriter::DmaWriter(std::string const& name, BlockFormat const& format, std::ui
     auto const lock = lock_makers();
     replace_dead_card(name);
     memory_ = base::SharedMemory::create(name, DmaHead::kBytes + buffer_bytes + kReadableBehind);
+    lock_ = lock_as_card(name);
     auto& head = *new (memory_.data()) DmaHead;
     head.buffer_bytes = buffer_bytes;
     head.block_bytes = format.block_bytes;

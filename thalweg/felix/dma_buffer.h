@@ -10,7 +10,8 @@
 //   published   DmaReader::published() shows it; DmaReader::release() -> free, for the next lap
 //
 // The sides come and go; each change has one place:
-//   card     DmaWriter() creates the memory under lock_makers(), replaces what a dead card left, beat(), stop()
+//   card     DmaWriter() creates the memory under lock_makers(), replaces what a dead card left, beat(), stop(). It is
+//            dead if its process is, and no process has its lock
 //   reader   attach() takes the lock of the buffer, which the kernel frees if the reader dies. It goes on at the
 //            read_pointer, so blocks that a dead reader had not released are read again
 //
@@ -19,7 +20,7 @@
 //   2. Only the card stores write_pointer, only the reader stores read_pointer, each in a cache line of its own.
 //   3. A block's bytes are written before write_pointer passes it (release store, acquire load).
 //   4. The reader never trusts write_pointer: a value that makes no sense is counted and ignored (published()).
-//   5. A buffer has at most one card that is alive, and at most one reader (the lock).
+//   5. A buffer has at most one card that is alive, and at most one reader: each holds a lock, which the kernel frees.
 //   6. newest_event and closed_event outlive a reader, so the next one continues its event numbers.
 #pragma once
 
@@ -123,6 +124,7 @@ class DmaWriter {
     void show_position();
 
     base::SharedMemory memory_;
+    base::FileDescriptor lock_; // by which other cards, in any pid namespace, see that this one lives
     BlockFormat format_;
     base::SharedNumber position_;
     bool lies_ = false;

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <memory>
 #include <random>
+#include <sched.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -171,6 +172,33 @@ TEST_F(DmaBuffer, ALiveCardKeepsItsName) {
     EXPECT_THROW(DmaWriter(name, kFormat, 1024), base::UsageError);
     EXPECT_THROW(DmaWriter(a_name(), kFormat, 1000), base::UsageError);
     EXPECT_THROW(DmaWriter(a_name(), kFormat, 0), base::UsageError);
+    EXPECT_NO_THROW(DmaReader::attach(name));
+}
+
+// Two containers may share /dev/shm: the pid of a card is no process, or another one, where the other card runs.
+TEST_F(DmaBuffer, ALiveCardKeepsItsNameInOtherPidNamespaces) {
+    enum : int { refused, replaced, not_possible };
+    auto const child = ::fork();
+    if (child == 0) {
+        if (::unshare(CLONE_NEWPID) != 0) ::_exit(not_possible);
+        auto const in_namespace = ::fork();
+        if (in_namespace == 0) {
+            try {
+                DmaWriter const second(name, kFormat, 1024);
+                ::_exit(replaced);
+            } catch (base::UsageError const&) {
+                ::_exit(refused);
+            }
+        }
+        int status = 0;
+        ::waitpid(in_namespace, &status, 0);
+        ::_exit(WIFEXITED(status) ? WEXITSTATUS(status) : replaced);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFEXITED(status));
+    if (WEXITSTATUS(status) == not_possible) GTEST_SKIP() << "this user may not make a pid namespace";
+    EXPECT_EQ(WEXITSTATUS(status), refused);
     EXPECT_NO_THROW(DmaReader::attach(name));
 }
 

@@ -22,7 +22,7 @@ class ClockedReader : public StreamReader {
     ClockedReader(DigitizerOptions const& options, std::uint32_t channel, std::shared_ptr<PulsePool const> pool)
         : triggers_(options, channel), view_(options, std::move(pool)), record_limit_(options.record_limit),
           end_ps_(options.duration_ns * 1000), row_bytes_(row_bytes(options)),
-          capacity_(options.onboard_bytes / row_bytes_), start_ns_(options.start_ns) {}
+          capacity_(options.onboard_bytes / row_bytes_), start_ns_(options.start_ns), has_samples_(options.waveforms) {}
 
     bool next(Batch& batch, std::uint64_t deadline_ns) override {
         for (;;) {
@@ -80,10 +80,10 @@ class ClockedReader : public StreamReader {
     }
 
     void take_trigger() {
-        auto const hit = triggers_.take();
+        auto trigger = triggers_.take();
         if (full()) return lost_.add(1);
-        account_until(hit.time_ps);
-        onboard_.push_back(hit);
+        account_until(trigger.hit.time_ps);
+        onboard_.push_back(std::move(trigger));
         THALWEG_ASSERT(onboard_.size() <= capacity_, "the on-board memory has a limit");
         taken_.add(1);
         onboard_records_.set(onboard_.size());
@@ -98,7 +98,13 @@ class ClockedReader : public StreamReader {
     }
 
     bool show(Batch& batch) {
-        view_.show(onboard_.front(), batch);
+        if (has_samples_) {
+            view_.show(onboard_.front(), batch);
+        } else {
+            list_.clear();
+            list_.add(onboard_.front().hit);
+            list_.show(batch);
+        }
         shown_ = true;
         rows_.add(1);
         return true;
@@ -114,12 +120,14 @@ class ClockedReader : public StreamReader {
 
     Triggers triggers_;
     HitRow view_;
+    HitList list_;
     std::uint64_t record_limit_;
     std::uint64_t end_ps_;
     std::uint64_t row_bytes_;
     std::uint64_t capacity_; // records
     std::uint64_t start_ns_;
-    std::deque<Hit> onboard_;
+    bool has_samples_;
+    std::deque<Trigger> onboard_;
     bool shown_ = false; // the first record on board was handed out
     bool paused_ = false;
     std::uint64_t accounted_ps_ = 0;

@@ -9,6 +9,7 @@ namespace {
 
 constexpr double kFwhm = 2.3548200450309493; // in sigmas of a normal distribution
 constexpr double kElectronKev = 510.999;
+constexpr double kHourPs = 3600e12;
 
 // A detector may be early by at most so much: a hit is final once the decays are so far beyond it.
 constexpr double kEarliestSigmas = 6;
@@ -25,6 +26,23 @@ double deposit_kev(Random& random, Gamma const& gamma) {
     if (random.uniform() <= gamma.photopeak_fraction || gamma.compton_edge_kev <= kThresholdKev)
         return gamma.energy_kev;
     return kThresholdKev + (gamma.compton_edge_kev - kThresholdKev) * random.uniform();
+}
+
+double time_sigma_ps(DigitizerOptions const& options, DetectorOptions const& detector) {
+    return detector.time_resolution_ps.value_or(options.time_resolution_ps / std::numbers::sqrt2) / kFwhm;
+}
+
+DetectorOptions detector_of(DigitizerOptions const& options, std::uint32_t channel) {
+    auto const& detectors = options.physics.detectors;
+    return detectors.empty() ? DetectorOptions{} : detectors[channel];
+}
+
+// All channels agree on it, since it is the time of the first decay.
+std::uint64_t earliest_ps(DigitizerOptions const& options) {
+    double earliest = kEarliestSigmas * time_sigma_ps(options, {});
+    for (auto const& detector : options.physics.detectors)
+        earliest = std::max(earliest, kEarliestSigmas * time_sigma_ps(options, detector) - detector.delay_ps);
+    return static_cast<std::uint64_t>(earliest) + 1;
 }
 
 double background_kev(Random& random) { return kThresholdKev + 150 * random.exponential(); }
@@ -45,11 +63,16 @@ Cascade cascade_of(Isotope isotope) {
 
 Hits::Hits(DigitizerOptions const& options, double hits_per_s, std::uint32_t channel)
     : options_(options), cascade_(cascade_of(options.isotope)), channel_(channel),
-      pair_fraction_(options.isotope == Isotope::none || options.channels < 2 ? 0 : options.coincidence_fraction),
-      mean_interval_ps_(1e12 * (1 + pair_fraction_) / (hits_per_s * options.channels)),
-      time_sigma_ps_(options.time_resolution_ps / kFwhm / std::numbers::sqrt2),
-      energy_sigma_sqrt_kev_(options.energy_resolution / kFwhm * std::sqrt(662.0)),
-      earliest_ps_(static_cast<std::uint64_t>(kEarliestSigmas * time_sigma_ps_) + 1), decay_time_ps_(earliest_ps_) {
+      detector_(detector_of(options, channel)), correlation_(options.physics, cascade_.half_life_ns),
+      pair_fraction_(options.isotope == Isotope::none || options.channels < 2
+                         ? 0
+                         : options.coincidence_fraction * correlation_.bound()),
+      mean_interval_ps_(1e12 * (1 + pair_fraction_ * correlation_.mean() / correlation_.bound()) /
+                        (hits_per_s * options.channels)),
+      time_sigma_ps_(time_sigma_ps(options, detector_)),
+      energy_sigma_sqrt_kev_(detector_.energy_resolution.value_or(options.energy_resolution) / kFwhm *
+                             std::sqrt(662.0)),
+      earliest_ps_(earliest_ps(options)), decay_time_ps_(earliest_ps_) {
     fill();
 }
 
@@ -83,17 +106,21 @@ void Hits::next_decay() {
     if (second != channel_) return;
     // The second detector has a random sequence of its own, because detectors measure independently.
     Random other(~random.bits());
-    auto const delay_ps = other.exponential() * cascade_.half_life_ns * 1000 / std::numbers::ln2;
-    see(other, delay_ps, deposit_kev(other, cascade_.second));
+    auto const delay_ns = other.exponential() * cascade_.half_life_ns / std::numbers::ln2;
+    if (!correlation_.accepts(other, first, second, delay_ns)) return;
+    see(other, delay_ns * 1000, deposit_kev(other, cascade_.second));
 }
 
 void Hits::see(Random& random, double delay_ps, double energy_kev) {
+    if (detector_.efficiency < 1 && random.uniform() > detector_.efficiency) return;
     auto const [early_or_late, more_or_less] = random.normals();
     auto const jitter_ps = std::clamp(early_or_late, -kEarliestSigmas, kEarliestSigmas) * time_sigma_ps_;
-    auto const after_decay_ps = static_cast<std::int64_t>(std::floor(delay_ps + jitter_ps + 0.5));
-    auto const measured_kev = energy_kev + energy_sigma_sqrt_kev_ * std::sqrt(energy_kev) * more_or_less;
+    auto const after_decay_ps = static_cast<std::int64_t>(std::floor(delay_ps + detector_.delay_ps + jitter_ps + 0.5));
+    auto const seen_kev = energy_kev + energy_sigma_sqrt_kev_ * std::sqrt(energy_kev) * more_or_less;
+    auto const hours = static_cast<double>(decay_time_ps_) / kHourPs;
+    auto const gain = detector_.gain * std::max(0.0, 1 + detector_.drift_per_hour * hours);
     pending_.push({.time_ps = decay_time_ps_ + static_cast<std::uint64_t>(after_decay_ps), // wraps back if it is early
-                   .energy_kev = std::max(measured_kev, kThresholdKev / 2)});
+                   .energy_kev = gain * std::max(seen_kev, kThresholdKev / 2)});
 }
 
 } // namespace thalweg::source

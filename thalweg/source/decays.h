@@ -5,6 +5,7 @@
 #include <queue>
 #include <vector>
 
+#include "thalweg/source/correlation.h"
 #include "thalweg/source/digitizer.h"
 #include "thalweg/source/random.h"
 
@@ -30,15 +31,16 @@ inline constexpr double kThresholdKev = 25;
 
 struct Hit {
     std::uint64_t time_ps = 0;
-    double energy_kev = 0;
+    double energy_kev = 0; // as the detector measures it, with its gain
 };
 
 // The hits of one channel, ascending in time. Decays are a Poisson process, and decay number i is a function of the
-// seed and i alone: a reader of another channel, in any process, sees the other gammas of the same decays. Two
-// detectors see the two gammas of a cascade in no preferred directions: angular correlation is not modelled.
+// seed and i alone: a reader of another channel, in any process, sees the other gammas of the same decays. The detector
+// of the second gamma of a cascade is drawn among the others, and sees it with a probability that follows from their
+// angular correlation.
 class Hits {
   public:
-    // `hits_per_s` is the rate of each channel.
+    // `hits_per_s` is the rate of each channel if its efficiency is 1.
     Hits(DigitizerOptions const& options, double hits_per_s, std::uint32_t channel);
 
     Hit const& peek() const { return pending_.top(); }
@@ -56,11 +58,13 @@ class Hits {
     DigitizerOptions options_;
     Cascade cascade_;
     std::uint32_t channel_;
-    double pair_fraction_;
+    DetectorOptions detector_;
+    Correlation correlation_;
+    double pair_fraction_; // share of the decays that might be seen by two detectors
     double mean_interval_ps_;
     double time_sigma_ps_;         // of one detector
     double energy_sigma_sqrt_kev_; // at 1 keV; it grows with the square root of the energy
-    std::uint64_t earliest_ps_;    // how much earlier than its decay a hit can be
+    std::uint64_t earliest_ps_;    // how much earlier than its decay a hit of any channel can be
     std::uint64_t decay_ = 0;
     std::uint64_t decay_time_ps_;
     std::priority_queue<Hit, std::vector<Hit>, Later> pending_;

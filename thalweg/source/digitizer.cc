@@ -26,7 +26,8 @@ class Digitizer : public Source {
         if (stream >= streams_.size())
             base::fail_usage({fmt::format("no stream {}", stream), fmt::format("there are {}", streams_.size())});
         // Only readers need the pulses; a caller that asks only for the streams does not pay for them.
-        std::call_once(pool_made_, [&] { pool_ = std::make_shared<PulsePool const>(options_); });
+        if (options_.waveforms)
+            std::call_once(pool_made_, [&] { pool_ = std::make_shared<PulsePool const>(options_); });
         auto const channel = static_cast<std::uint32_t>(stream);
         return options_.rate.is_max() ? make_free_reader(options_, channel, pool_)
                                       : make_clocked_reader(options_, channel, pool_);

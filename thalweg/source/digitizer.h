@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "thalweg/source/physics.h"
 #include "thalweg/source/source.h"
 
 namespace thalweg::source {
@@ -40,13 +41,16 @@ struct DigitizerOptions {
     // The triggers per channel and second of the card's clock if `rate` is max. Physics time then runs faster (or
     // slower) than wall time.
     double activity_hz = 100'000;
-    double coincidence_fraction = 0.3; // share of the seen decays that two detectors see
-    double background_fraction = 0.2;  // share of the other hits that are background
-    double time_resolution_ps = 300;   // FWHM of the time difference of two detectors
-    double energy_resolution = 0.033;  // FWHM / E at 662 keV
-    double noise_adc = 1.5;            // sigma, white
+    // Share of the seen decays that two detectors see. If there is an angular correlation, W times as many.
+    double coincidence_fraction = 0.3;
+    double background_fraction = 0.2; // share of the other hits that are background
+    double time_resolution_ps = 300;  // FWHM of the time difference of two detectors
+    double energy_resolution = 0.033; // FWHM / E at 662 keV
+    double noise_adc = 1.5;           // sigma, white
     double baseline_adc = 80;
-    double gain_adc_per_kev = 1.35;              // height of a pulse: 700 keV reach the top of the 10 bits
+    double gain_adc_per_kev = 1.35; // height of a pulse: 700 keV reach the top of the 10 bits
+    bool waveforms = true;          // false: rows have the energy in the place of the samples
+    Physics physics;
     std::uint64_t onboard_bytes = 4'000'000'000; // for each channel
     std::uint32_t pool_pulses = 1024;            // distinct pulses; each needs 2 bytes per sample: 21.5 MB
     std::uint64_t record_limit = 0;              // for each stream; 0: none
@@ -59,6 +63,8 @@ struct DigitizerOptions {
 // Returns a source with tables "ch0", "ch1", ...: timestamp (uint64, ps), waveform {t0, dt (float32, ns), values
 // (uint16[record_samples])}. `timestamp` is the arrival of the pulse with all digits, as the card interpolates it. `t0`
 // is the time of the first sample relative to it (negative), so it tells where between two samples the pulse began.
+// Pulses that come during a record are in its samples. Without waveforms the tables are timestamp and energy (float32,
+// keV by the nominal gain), and what comes during a record is lost.
 std::unique_ptr<Source> make_digitizer(DigitizerOptions const& options);
 
 } // namespace thalweg::source

@@ -5,12 +5,15 @@
 
 #include "thalweg/base/error.h"
 #include "thalweg/base/units.h"
+#include "thalweg/source/correlation.h"
 #include "thalweg/source/decays.h"
 
 namespace thalweg::source {
 namespace {
 
 constexpr double kLeastRate = 1e-6; // one record in 11 days
+
+constexpr char const* kOfTimestamp = "arrival of the pulse, since start of run on the digitizer's own clock";
 
 constexpr Isotope kIsotopes[] = {Isotope::none, Isotope::hf181, Isotope::in111};
 
@@ -21,6 +24,11 @@ void require(bool condition, std::string_view problem, std::string_view why) {
 std::string text_of(Rate const& rate) {
     if (rate.is_max()) return "max";
     return rate.records_per_s != 0 ? fmt::format("{}/s", rate.records_per_s) : fmt::format("{} B/s", rate.bytes_per_s);
+}
+
+std::string correlation_text(Physics const& physics) {
+    if (physics.detectors.empty()) return "none";
+    return fmt::format("A22 = {}, A44 = {}", physics.a22, physics.a44);
 }
 
 } // namespace
@@ -86,6 +94,11 @@ void validate(DigitizerOptions const& options) {
             fmt::format("baseline {} ADC, gain {} ADC/keV", options.baseline_adc, options.gain_adc_per_kev),
             "the baseline is 0 to 1000 of 1023, the gain positive");
     require(options.pool_pulses >= 1, "a pool without pulses", "there must be one at least");
+    validate(options.physics, options.channels);
+    auto const bound = Correlation(options.physics, cascade_of(options.isotope).half_life_ns).bound();
+    require(options.coincidence_fraction * bound <= 1,
+            fmt::format("a fraction of coincidences of {}", options.coincidence_fraction),
+            fmt::format("W can be {}, and more than all decays cannot be coincidences", bound));
     require(options.onboard_bytes >= row_bytes(options), fmt::format("{} bytes on board", options.onboard_bytes),
             fmt::format("one record has {}", row_bytes(options)));
     // While a record is taken there is no other: the closer the rate comes to this limit, the more pulses are needed.
@@ -98,11 +111,18 @@ void validate(DigitizerOptions const& options) {
 
 model::Table table_of_channel(DigitizerOptions const& options, std::uint32_t channel) {
     using model::Field, model::Kind, model::Scalar;
+    if (!options.waveforms) {
+        return {
+            .name = fmt::format("ch{}", channel),
+            .fields = {Field{.name = "timestamp", .scalar = Scalar::uint64, .unit = "ps", .description = kOfTimestamp},
+                       Field{.name = "energy",
+                             .scalar = Scalar::float32,
+                             .unit = "keV",
+                             .description = "by the nominal gain of the card"}},
+            .description = fmt::format("channel {} of the emulated digitizer", channel)};
+    }
     return {.name = fmt::format("ch{}", channel),
-            .fields = {Field{.name = "timestamp",
-                             .scalar = Scalar::uint64,
-                             .unit = "ps",
-                             .description = "arrival of the pulse, since start of run on the digitizer's own clock"},
+            .fields = {Field{.name = "timestamp", .scalar = Scalar::uint64, .unit = "ps", .description = kOfTimestamp},
                        Field{.name = "waveform",
                              .kind = Kind::record,
                              .members = {Field{.name = "t0",
@@ -122,6 +142,7 @@ model::Table table_of_channel(DigitizerOptions const& options, std::uint32_t cha
 }
 
 std::uint64_t row_bytes(DigitizerOptions const& options) {
+    if (!options.waveforms) return sizeof(std::uint64_t) + sizeof(float);
     return sizeof(std::uint64_t) + 2 * sizeof(float) + sizeof(std::uint16_t) * std::uint64_t{options.record_samples};
 }
 
@@ -132,7 +153,7 @@ double records_per_s(DigitizerOptions const& options) {
 }
 
 std::map<std::string, std::string> describe(DigitizerOptions const& options) {
-    return {
+    std::map<std::string, std::string> about = {
         {"source", "digitizer (emulated, after the Acqiris U5310A)"},
         {"clock_domain", "the digitizer's own clock: ps since start of run, one clock for all channels; not UTC"},
         {"channels", fmt::to_string(options.channels)},
@@ -141,7 +162,8 @@ std::map<std::string, std::string> describe(DigitizerOptions const& options) {
         {"pretrigger_fraction", fmt::to_string(options.pretrigger_fraction)},
         {"isotope", std::string(name_of(options.isotope))},
         {"half_life_ns", fmt::to_string(cascade_of(options.isotope).half_life_ns)},
-        {"angular_correlation", "none"},
+        {"angular_correlation", correlation_text(options.physics)},
+        {"waveforms", options.waveforms ? "all" : "none"},
         {"seed", fmt::to_string(options.seed)},
         {"rate", text_of(options.rate)},
         {"records_per_s", fmt::to_string(records_per_s(options))},
@@ -155,6 +177,8 @@ std::map<std::string, std::string> describe(DigitizerOptions const& options) {
         {"onboard_bytes", fmt::to_string(options.onboard_bytes)},
         {"pool_pulses", fmt::to_string(options.pool_pulses)},
     };
+    if (!options.physics.description.empty()) about["physics"] = options.physics.description;
+    return about;
 }
 
 } // namespace thalweg::source

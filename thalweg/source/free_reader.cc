@@ -7,10 +7,13 @@
 namespace thalweg::source {
 namespace {
 
+constexpr std::size_t kListRows = 1024; // in a batch of rows without samples
+
 class FreeReader : public StreamReader {
   public:
     FreeReader(DigitizerOptions const& options, std::uint32_t channel, std::shared_ptr<PulsePool const> pool)
-        : triggers_(options, channel), view_(options, std::move(pool)), limit_(options.record_limit) {}
+        : triggers_(options, channel), view_(options, std::move(pool)), limit_(options.record_limit),
+          has_samples_(options.waveforms) {}
 
     bool next(Batch& batch, std::uint64_t deadline_ns) override {
         if (ended()) return false;
@@ -18,12 +21,12 @@ class FreeReader : public StreamReader {
             sleep_until(deadline_ns);
             return false;
         }
-        auto const hit = triggers_.take();
-        THALWEG_ASSERT(hit.time_ps / 1000 >= live_time_ns_.get(), "the hits of a channel ascend in time");
-        view_.show(hit, batch);
-        rows_.add(1);
-        live_time_ns_.set(hit.time_ps / 1000);
-        piled_up_.set(triggers_.piled_up());
+        if (has_samples_) {
+            view_.show(take(), batch);
+        } else {
+            for (list_.clear(); list_.rows() < kListRows && !ended();) list_.add(take().hit);
+            list_.show(batch);
+        }
         return true;
     }
 
@@ -39,9 +42,20 @@ class FreeReader : public StreamReader {
     void resume() override { paused_ = false; }
 
   private:
+    Trigger take() {
+        auto trigger = triggers_.take();
+        THALWEG_ASSERT(trigger.hit.time_ps / 1000 >= live_time_ns_.get(), "the hits of a channel ascend in time");
+        rows_.add(1);
+        live_time_ns_.set(trigger.hit.time_ps / 1000);
+        piled_up_.set(triggers_.piled_up());
+        return trigger;
+    }
+
     Triggers triggers_;
     HitRow view_;
+    HitList list_;
     std::uint64_t limit_;
+    bool has_samples_;
     bool paused_ = false;
     base::SharedNumber rows_, piled_up_, live_time_ns_;
 };

@@ -9,8 +9,6 @@
 namespace thalweg::source {
 namespace {
 
-constexpr float kFullScale = 1023; // 10 bits
-
 constexpr double kLightRiseNs = 0.7;         // LaBr3(Ce)
 constexpr double kLightDecayNs = 25;         // LaBr3(Ce)
 constexpr double kSipmRiseNs = 1.5;          // of the amplifier
@@ -100,7 +98,7 @@ void digitize(std::span<float const> signal, std::span<std::uint16_t> values, Sh
     for (std::size_t i = 0; i < values.size(); ++i, bits >>= NormalTable::kBits) {
         if (i % 4 == 0) bits = random.bits();
         auto const level = signal[i] + offset + noise * shape.normal[bits];
-        values[i] = static_cast<std::uint16_t>(std::clamp(level, 0.0f, kFullScale));
+        values[i] = static_cast<std::uint16_t>(std::clamp(level, 0.0f, PulsePool::kFullScale));
     }
 }
 
@@ -109,7 +107,7 @@ void digitize(std::span<float const> signal, std::span<std::uint16_t> values, Sh
 PulsePool::PulsePool(DigitizerOptions const& options)
     : record_samples_(options.record_samples),
       // The range is exceeded by a quarter, so that the largest pulses are clipped.
-      step_kev_(1.25 * (kFullScale - options.baseline_adc) / options.gain_adc_per_kev / options.pool_pulses),
+      step_kev_(1.25 * (PulsePool::kFullScale - options.baseline_adc) / options.gain_adc_per_kev / options.pool_pulses),
       values_(std::size_t{options.pool_pulses} * options.record_samples), t0_ns_(options.pool_pulses) {
     THALWEG_ASSERT(!t0_ns_.empty() && step_kev_ > 0, "a pool has pulses of ascending energies");
     auto const dt_ns = 1e9 / options.sample_rate_hz;

@@ -15,6 +15,8 @@ namespace thalweg::source {
 // own. So energies that differ by the resolution of the crystal get different pulses.
 class PulsePool {
   public:
+    static constexpr float kFullScale = 1023; // 10 bits
+
     explicit PulsePool(DigitizerOptions const& options);
 
     // Returns the last pulse for larger energies: it is clipped anyway.

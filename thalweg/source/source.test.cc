@@ -6,13 +6,14 @@
 namespace thalweg::source::testing {
 namespace {
 
-std::unique_ptr<Source> digitizer(double records_per_s) {
+std::unique_ptr<Source> digitizer(double records_per_s, bool waveforms = true) {
     DigitizerOptions options;
     options.channels = 2;
     options.record_samples = 600;
     options.pool_pulses = 32;
     options.record_limit = 300;
     options.rate.records_per_s = records_per_s;
+    options.waveforms = waveforms;
     return make_digitizer(options);
 }
 
@@ -36,6 +37,7 @@ std::unique_ptr<Source> replay(bool ragged) {
 INSTANTIATE_TEST_SUITE_P(All, AnySource,
                          ::testing::Values(Candidate{"DigitizerAtMax", [] { return digitizer(0); }},
                                            Candidate{"DigitizerAtARate", [] { return digitizer(3'000); }},
+                                           Candidate{"DigitizerWithoutSamples", [] { return digitizer(3'000, false); }},
                                            Candidate{"ReplayOfArrays", [] { return replay(false); }},
                                            Candidate{"ReplayOfLists", [] { return replay(true); }}),
                          [](auto const& candidate) { return candidate.param.name; });

@@ -18,13 +18,17 @@ double hits_per_s(DigitizerOptions const& options) {
 
 Triggers::Triggers(DigitizerOptions const& options, std::uint32_t channel)
     : hits_(options, hits_per_s(options), channel), record_ps_(static_cast<std::uint64_t>(1e12 * record_s(options))),
-      end_ps_(options.duration_ns * 1000) {}
+      end_ps_(options.duration_ns * 1000), has_samples_(options.waveforms) {}
 
-Hit Triggers::take() {
-    auto const hit = hits_.peek();
-    for (hits_.pop(); hits_.peek().time_ps < hit.time_ps + record_ps_; hits_.pop()) ++piled_up_;
-    THALWEG_ASSERT(hits_.peek().time_ps >= hit.time_ps + record_ps_, "records of a channel do not overlap");
-    return hit;
+Trigger Triggers::take() {
+    Trigger trigger{hits_.peek(), {}};
+    auto const end_ps = trigger.hit.time_ps + record_ps_;
+    for (hits_.pop(); hits_.peek().time_ps < end_ps; hits_.pop()) {
+        ++piled_up_;
+        if (has_samples_) trigger.piled_up.push_back(hits_.peek());
+    }
+    THALWEG_ASSERT(hits_.peek().time_ps >= end_ps, "records of a channel do not overlap");
+    return trigger;
 }
 
 void Triggers::skip_until(std::uint64_t time_ps) {

@@ -31,7 +31,7 @@ class RowDatagrams : public StreamReader {
             }
             bool const counts = !paused_ || on_board_bytes_ > 0;
             frames_.clear();
-            if (counts) take(datagrams);
+            counts ? take(datagrams) : of_pauses_.add(datagrams.size());
             if (frames_.empty()) {
                 if (base::monotonic_ns() >= deadline_ns) return false;
                 continue;
@@ -51,6 +51,7 @@ class RowDatagrams : public StreamReader {
         Counters counters{.triggers = rows_.get() + lost, .lost = lost, .rows = rows_.get()};
         counters.named = {{"lost_by_kernel", socket_.dropped()},
                           {"bad_datagrams", bad_.get()},
+                          {"paused_datagrams", of_pauses_.get()},
                           {"strangers", strangers_.get()},
                           {"other_senders", others_.get()}};
         if (sequence) counters.named["lost_by_sequence"] = sequence->lost();
@@ -64,6 +65,7 @@ class RowDatagrams : public StreamReader {
         if (decoder_.sequence()) remarks.of_sequence(*decoder_.sequence());
         remarks.missing_if(bad_.get(), "{} datagrams do not hold whole rows and are left out");
         remarks.note_if(strangers_.get(), "{} datagrams came from another sender than the peer and are left out");
+        remarks.note_if(of_pauses_.get(), "{} datagrams came while the run was paused and are left out");
         if (others_.get() > 0)
             remarks.note(fmt::format("{} rows came from other senders than {}: ?peer={} refuses them", others_.get(),
                                      senders_.first(), senders_.first()));
@@ -128,7 +130,7 @@ class RowDatagrams : public StreamReader {
     std::vector<Frame> frames_;
     bool paused_ = false;
     std::int64_t on_board_bytes_ = 0; // of a paused stream: what was in the receive buffer and did not come yet
-    base::SharedNumber rows_, bad_, strangers_, others_;
+    base::SharedNumber rows_, bad_, of_pauses_, strangers_, others_;
 };
 
 } // namespace

@@ -333,10 +333,16 @@ TEST(UdpInput, PausedItTakesWhatHasComeAndNothingElse) {
     EXPECT_FALSE(input.reader().next(batch, 0));
     sender.send(rows(4, 9));
     EXPECT_FALSE(input.reader().next(batch, base::monotonic_ns() + base::kMsNs));
+    EXPECT_EQ(input.count("paused_datagrams"), 1u);
     input.reader().resume();
     sender.send(rows(10, 10));
     EXPECT_EQ(input.numbers(1), range(10, 10));
     EXPECT_EQ(input.count("lost_by_sequence"), 0u);
+    EXPECT_EQ(input.count("paused_datagrams"), 1u);
+    auto const notes = input.reader().remarks().notes;
+    EXPECT_TRUE(std::any_of(notes.begin(), notes.end(), [](auto const& note) {
+        return note.find("1 datagrams came while the run was paused and are left out") != std::string::npos;
+    }));
 }
 
 } // namespace
