@@ -3,15 +3,17 @@
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "thalweg/interpose/wrap.h"
 
-enum { DESCRIPTORS = 65536, HANDLES = 8192, WAYS = 8 };
+enum { HANDLES = 8192, WAYS = 8, SHORT_PATH_BYTES = 1024 };
 
-static _Atomic uint32_t files[DESCRIPTORS]; // pages that are never touched cost nothing
+_Atomic uint32_t files[DESCRIPTORS]; // pages that are never touched cost nothing
+static _Atomic int highest_fd;       // of those that were in the table
 static struct {
     _Atomic uint64_t handle;
     _Atomic uint32_t file;
@@ -19,9 +21,23 @@ static struct {
 } handles[HANDLES];
 static _Atomic uint32_t remembered;
 
+// A path may be longer than what the stack of a signal handler has room for.
+static bool write_long_path(char const* link, uint32_t file, uint32_t mode) {
+    long const address =
+        syscall(SYS_mmap, NULL, PATH_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0L);
+    if (address == -1) return false;
+    char* const path = (char*)address;
+    long const length = syscall(SYS_readlinkat, AT_FDCWD, link, path, PATH_BYTES - 1);
+    bool const is_written = length > 0 && write_text(TEXT_FILE, file, mode, path);
+    syscall(SYS_munmap, path, PATH_BYTES);
+    return is_written;
+}
+
+// Asks the kernel which file this is, and gives it a number. 0: this is not possible, or not now.
 static uint32_t define_file(int fd) {
+    if (is_confined) return 0;
     int const saved = errno;
-    char link[64], path[PATH_BYTES];
+    char link[64], path[SHORT_PATH_BYTES];
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
     long const length = syscall(SYS_readlinkat, AT_FDCWD, link, path, sizeof path - 1);
     uint32_t file = 0;
@@ -30,7 +46,10 @@ static uint32_t define_file(int fd) {
         struct stat status = {0};
         syscall(SYS_newfstatat, fd, "", &status, AT_EMPTY_PATH);
         file = next_file_number();
-        if (!write_text(TEXT_FILE, file, status.st_mode, path)) file = 0; // no room: it is tried again
+        bool const is_whole = length < (long)sizeof path - 1;
+        bool const is_written =
+            is_whole ? write_text(TEXT_FILE, file, status.st_mode, path) : write_long_path(link, file, status.st_mode);
+        if (!is_written) file = 0; // no room: it is tried again
     }
     errno = saved;
     return file;
@@ -48,7 +67,7 @@ bool name_file(uint32_t file, char const* path) {
 }
 
 int64_t thrown_away(int folder, char const* path, int flags) {
-    if (!(flags & O_TRUNC) || !is_traced()) return -1;
+    if (!(flags & O_TRUNC) || is_confined || !is_traced()) return -1;
     int const saved = errno;
     struct stat status;
     bool const is_there = syscall(SYS_newfstatat, folder, path, &status, 0) == 0 && S_ISREG(status.st_mode);
@@ -56,34 +75,52 @@ int64_t thrown_away(int folder, char const* path, int flags) {
     return is_there ? status.st_size : -1;
 }
 
-uint32_t file_of(int fd) {
-    if (fd < 0 || fd >= DESCRIPTORS) return 0;
-    uint32_t const known = atomic_load_explicit(&files[fd], memory_order_relaxed);
-    if (likely(known)) return known;
-    if (!is_traced()) return 0;
-    uint32_t const file = define_file(fd);
+// A child of vfork runs in the memory of its parent, but its descriptors are its own: what it does to them must not
+// reach the table of the parent. Returns whether this process may change the table.
+static bool may_change(void) {
+    if (likely(owns_memory())) return true;
+    this_thread.is_lent = 1; // until the parent goes on
+    return false;
+}
+
+static void set_file(int fd, uint32_t file) {
+    int highest = atomic_load_explicit(&highest_fd, memory_order_relaxed);
+    while (highest < fd && !atomic_compare_exchange_weak(&highest_fd, &highest, fd)) continue;
     atomic_store_explicit(&files[fd], file, memory_order_relaxed);
+}
+
+uint32_t find_file(int fd) {
+    if (fd < 0 || fd >= DESCRIPTORS || !is_traced()) return 0;
+    bool const is_mine = may_change();
+    if (is_mine) {
+        this_thread.is_lent = 0;
+        uint32_t const known = atomic_load_explicit(&files[fd], memory_order_relaxed);
+        if (known) return known;
+    }
+    uint32_t const file = define_file(fd);
+    if (is_mine) set_file(fd, file);
     return file;
 }
 
 uint32_t known_file(int fd) {
+    if (unlikely(this_thread.is_lent) && !owns_memory()) return 0;
     return fd >= 0 && fd < DESCRIPTORS ? atomic_load_explicit(&files[fd], memory_order_relaxed) : 0;
 }
 
 void forget_file(int fd) {
-    if (fd >= 0 && fd < DESCRIPTORS) atomic_store_explicit(&files[fd], 0, memory_order_relaxed);
+    if (fd >= 0 && fd < DESCRIPTORS && atomic_load_explicit(&files[fd], memory_order_relaxed) && may_change())
+        atomic_store_explicit(&files[fd], 0, memory_order_relaxed);
 }
 
 void forget_files(unsigned first, unsigned last) {
-    for (unsigned fd = first; fd <= last && fd < DESCRIPTORS; ++fd) {
-        if (atomic_load_explicit(&files[fd], memory_order_relaxed)) forget_file((int)fd);
-    }
+    unsigned const highest = (unsigned)atomic_load(&highest_fd);
+    for (unsigned fd = first; fd <= last && fd <= highest; ++fd) forget_file((int)fd);
 }
 
 void same_file(int old_fd, int new_fd) {
-    if (new_fd < 0 || new_fd >= DESCRIPTORS) return;
+    if (new_fd < 0 || new_fd >= DESCRIPTORS || !may_change()) return;
     uint32_t const file = old_fd >= 0 && old_fd < DESCRIPTORS ? atomic_load(&files[old_fd]) : 0;
-    atomic_store(&files[new_fd], file);
+    set_file(new_fd, file);
 }
 
 // Returns the first of a handle's places in the table.

@@ -2,10 +2,13 @@
 // collective.
 #include <dlfcn.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "thalweg/interpose/files.h"
 #include "thalweg/interpose/generic.h"
+#include "thalweg/interpose/process.h"
+#include "thalweg/interpose/tried_hints.h"
 
 struct mpi_call {
     char const* name;
@@ -13,7 +16,13 @@ struct mpi_call {
     int8_t offset, count, type;
 };
 
-enum { MPICH_INFO_NULL = 0x1c000000, MPI_MAX_INFO_KEY_BYTES = 256, HINT_BYTES = 1024, LIBRARY_BYTES = 8192 };
+enum {
+    MPICH_INFO_NULL = 0x1c000000,
+    MPI_MAX_INFO_KEY_BYTES = 256,
+    HINT_BYTES = 1024,
+    LIBRARY_BYTES = 8192,
+    MOST_ARGUMENTS = 12
+};
 
 EXPORTED word PMPI_File_get_info(PARAMETERS_2);
 
@@ -39,6 +48,20 @@ static void write_hints(enum text_kind kind, uint32_t file, word info, void* cal
             continue;
         snprintf(text, sizeof text, "%.250s=%.700s", key, value);
         write_text(kind, file, 0, text);
+    }
+}
+
+// ROMIO reads hints from a file, too: a name and a value in each line.
+static void write_hints_of_file(uint32_t file) {
+    char const* const path = getenv("ROMIO_HINTS");
+    char lines[4096];
+    if (!path || !*path || !read_for_tracer(path, lines, sizeof lines)) return;
+    char* rest = lines;
+    for (char* line = strtok_r(lines, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+        char key[MPI_MAX_INFO_KEY_BYTES], value[HINT_BYTES], text[PATH_BYTES];
+        if (sscanf(line, "%255s %1023s", key, value) != 2 || *key == '#') continue;
+        snprintf(text, sizeof text, "%s=%s", key, value);
+        write_text(TEXT_HINT_OF_FILE, file, 0, text);
     }
 }
 
@@ -72,6 +95,7 @@ static void finish_open(struct call* call, word const* a, int64_t result, void* 
     if (!name_file(call->file, (char const*)a[1])) call->file = 0;
     remember_handle(handle, call->file);
     write_library(caller);
+    write_hints_of_file(call->file);
     write_hints(TEXT_HINT_ASKED, call->file, a[3], caller);
     int (*const get_info)(word, word*) = real_of_caller("PMPI_File_get_info", caller, (void const*)PMPI_File_get_info);
     int (*const free_info)(word*) = real_of_caller("PMPI_Info_free", caller, NULL);
@@ -81,12 +105,29 @@ static void finish_open(struct call* call, word const* a, int64_t result, void* 
     free_info(&info);
 }
 
+// Calls the function, perhaps with hints that are tried in the place of the program's own.
+static word call_with_hints(unsigned operation, void* function, word const* a, unsigned count, void* caller) {
+    unsigned const at = operation == OP_MPI_File_open       ? 3
+                        : operation == OP_MPI_File_set_info ? 1
+                        : operation == OP_MPI_File_set_view ? 5
+                                                            : 0;
+    word changed = 0;
+    if (at == 0 || is_no_info(a[at], caller) || !put_hints_in(a[at], caller, &changed))
+        return call_words(function, a, count);
+    word arguments[MOST_ARGUMENTS];
+    memcpy(arguments, a, count * sizeof *a);
+    arguments[at] = changed;
+    word const result = call_words(function, arguments, count);
+    take_hints_out(changed, caller);
+    return result;
+}
+
 static word call_mpi(struct mpi_call const* what, word const* a, unsigned count, void* caller, void const* ours) {
     void* const function = real_of_caller(what->name, caller, ours);
     if (!function) return (word)(int64_t)-1;
     struct thread_state* const thread = &this_thread;
     // Calls that an MPI makes inside its own functions are not recorded.
-    if (thread->mpi_depth > 0 || !is_traced()) return call_words(function, a, count);
+    if (thread->mpi_depth > 0 || !is_traced()) return call_with_hints(what->operation, function, a, count, caller);
     ++thread->mpi_depth;
     unsigned const operation = what->operation;
     bool const is_file = operation < OP_MPI_Init;
@@ -102,7 +143,7 @@ static word call_mpi(struct mpi_call const* what, word const* a, unsigned count,
                                                                   : bytes_of(what, a, caller);
     int64_t const offset = what->offset < 0 ? -1 : (int64_t)a[what->offset];
     begin_call(&call, what->operation, handle, handle ? file_of_handle(handle) : 0, offset, size);
-    word const result = call_words(function, a, count);
+    word const result = call_with_hints(operation, function, a, count, caller);
     int const code = (int32_t)result;
     int const saved = errno;
     if (is_open) finish_open(&call, a, code, caller);

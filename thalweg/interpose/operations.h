@@ -19,7 +19,12 @@
     X(fcntl) X(fcntl64) X(flock) X(lockf) X(lockf64) X(sendfile) X(sendfile64) X(copy_file_range) X(splice) \
     X(rename) X(renameat) X(renameat2) X(unlink) X(unlinkat) X(remove) X(link) X(symlink) X(mkdir) X(rmdir) \
     X(stat) X(stat64) X(lstat) X(lstat64) X(fstat) X(fstat64) X(fstatat) X(fstatat64) X(statx) X(access) X(faccessat) \
-    X(opendir)
+    X(opendir) X(vmsplice) X(tee) \
+    X(mkdirat) X(mknod) X(mkfifo) X(linkat) X(symlinkat) X(readlink) X(readlinkat) X(euidaccess) X(eaccess) \
+    X(chmod) X(lchmod) X(fchmod) X(fchmodat) X(chown) X(lchown) X(fchown) X(fchownat) X(utime) X(utimes) X(lutimes) \
+    X(futimes) X(futimesat) X(futimens) X(utimensat) X(statfs) X(statfs64) X(fstatfs) X(fstatfs64) X(statvfs) \
+    X(statvfs64) X(fstatvfs) X(fstatvfs64) X(getxattr) X(lgetxattr) X(fgetxattr) X(setxattr) X(fsetxattr) X(listxattr) \
+    X(llistxattr) X(flistxattr)
 
 #define STDIO_OPERATIONS(X) \
     X(fopen) X(fopen64) X(freopen) X(freopen64) X(fdopen) X(fclose) X(fread) X(fwrite) X(fread_unlocked) \
@@ -30,7 +35,7 @@
 // The work that Thalweg reports of itself (thalweg/trace/activity.h). These are no calls, but are recorded like calls.
 #define WORK_OPERATIONS(X) \
     X(encode_page) X(decode_page) X(claim_extent) X(wait_for_space) X(wait_for_memory) X(wait_for_writes) \
-    X(write_in_flight) X(sync_data) X(sync_journal) X(write_journal) X(write_interim_footer) X(complete_file)
+    X(write_in_flight) X(region) X(sync_data) X(sync_journal) X(write_journal) X(write_interim_footer) X(complete_file)
 // clang-format on
 
 enum level { LEVEL_POSIX = 0, LEVEL_STDIO = 1, LEVEL_MPI = 2, LEVEL_HDF5 = 3, LEVEL_WORK = 4 };

@@ -148,6 +148,11 @@ WRAP(ssize_t, copy_file_range, (int from, off64* read_at, int fd, off64* at, siz
 WRAP(ssize_t, splice, (int from, off64* read_at, int fd, off64* at, size_t size, unsigned flags),
      (from, read_at, fd, at, size, flags), from, file_of(fd), -1, size, result < 0)
 
+WRAP(ssize_t, tee, (int from, int fd, size_t size, unsigned flags), (from, fd, size, flags), from, file_of(fd), -1,
+     size, result < 0)
+WRAP_FD(ssize_t, vmsplice, (int fd, struct iovec const* pieces, size_t count, unsigned flags),
+        (fd, pieces, count, flags), -1, total(pieces, (int)count))
+
 // The wrapper makes the system call itself: allocators use mmap before any function can be looked up. Memory without a
 // file is no I/O.
 #define WRAP_MAP(name)                                                                                                 \

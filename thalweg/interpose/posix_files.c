@@ -1,7 +1,5 @@
-// Wraps POSIX calls about files: opening and closing, positions, sizes, syncs, names.
-#include <dirent.h>
+// Wraps POSIX calls about open files: opening and closing, positions, sizes, syncs, locks.
 #include <fcntl.h>
-#include <spawn.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -142,78 +140,3 @@ WRAP_CODE(posix_fallocate, (int fd, off_t at, off_t size), (fd, at, size), at, s
 WRAP_CODE(posix_fallocate64, (int fd, off64 at, off64 size), (fd, at, size), at, size)
 WRAP_CODE(posix_fadvise, (int fd, off_t at, off_t size, int advice), (fd, at, size, advice), at, size)
 WRAP_CODE(posix_fadvise64, (int fd, off64 at, off64 size, int advice), (fd, at, size, advice), at, size)
-
-WRAP_PATH(int, truncate, (char const* path, off_t size), (path, size), size)
-WRAP_PATH(int, truncate64, (char const* path, off64 size), (path, size), size)
-WRAP_PATH(int, rename, (char const* path, char const* to), (path, to), -1)
-WRAP_PATH(int, renameat, (int folder, char const* path, int other, char const* to), (folder, path, other, to), -1)
-WRAP_PATH(int, renameat2, (int folder, char const* path, int other, char const* to, unsigned flags),
-          (folder, path, other, to, flags), -1)
-WRAP_PATH(int, link, (char const* path, char const* to), (path, to), -1)
-WRAP_PATH(int, symlink, (char const* path, char const* to), (path, to), -1)
-WRAP_PATH(int, unlink, (char const* path), (path), -1)
-WRAP_PATH(int, unlinkat, (int folder, char const* path, int flags), (folder, path, flags), -1)
-WRAP_PATH(int, remove, (char const* path), (path), -1)
-WRAP_PATH(int, mkdir, (char const* path, mode_t mode), (path, mode), -1)
-WRAP_PATH(int, rmdir, (char const* path), (path), -1)
-WRAP_PATH(int, stat, (char const* path, struct stat* to), (path, to), -1)
-WRAP_PATH(int, stat64, (char const* path, struct stat64* to), (path, to), -1)
-WRAP_PATH(int, lstat, (char const* path, struct stat* to), (path, to), -1)
-WRAP_PATH(int, lstat64, (char const* path, struct stat64* to), (path, to), -1)
-WRAP_PATH(int, fstatat, (int folder, char const* path, struct stat* to, int flags), (folder, path, to, flags), -1)
-WRAP_PATH(int, fstatat64, (int folder, char const* path, struct stat64* to, int flags), (folder, path, to, flags), -1)
-WRAP_PATH(int, statx, (int folder, char const* path, int flags, unsigned mask, struct statx* to),
-          (folder, path, flags, mask, to), -1)
-WRAP_PATH(int, access, (char const* path, int mode), (path, mode), -1)
-WRAP_PATH(int, faccessat, (int folder, char const* path, int mode, int flags), (folder, path, mode, flags), -1)
-WRAP_FD(int, fstat, (int fd, struct stat* to), (fd, to), -1, -1)
-WRAP_FD(int, fstat64, (int fd, struct stat64* to), (fd, to), -1, -1)
-
-EXPORTED DIR* opendir(char const* path) {
-    struct call call;
-    begin_call(&call, OP_opendir, 0, 0, -1, -1);
-    DIR* const result = REAL(opendir)(path);
-    int const saved = errno;
-    if (call.slot >= 0) write_text(TEXT_PATH, 0, 0, path);
-    finish_call(&call, result ? 0 : -1, result ? 0 : saved);
-    errno = saved;
-    return result;
-}
-
-// A process that ends this way, or becomes another program, runs no destructors.
-EXPORTED void _exit(int code) {
-    note_end_of_program();
-    for (;;) syscall(SYS_exit_group, code);
-}
-EXPORTED void _Exit(int code) { _exit(code); }
-
-#define WRAP_EXEC(name, parameters, arguments)                                                                         \
-    EXPORTED int name parameters {                                                                                     \
-        int32_t const pid = (int32_t)syscall(SYS_getpid); /* maybe a child of vfork, which writes into our ring */     \
-        note_program(pid, path ? path : "");                                                                           \
-        note_end_of_program();                                                                                         \
-        int(*const real) parameters = (int(*) parameters)real_of_caller(#name, (void*)&_exit, (void const*)name);      \
-        int const result = real arguments;                                                                             \
-        note_program(pid, "");                                                                                         \
-        return result;                                                                                                 \
-    }
-WRAP_EXEC(execve, (char const* path, char* const words[], char* const environment[]), (path, words, environment))
-WRAP_EXEC(execv, (char const* path, char* const words[]), (path, words))
-WRAP_EXEC(execvp, (char const* path, char* const words[]), (path, words))
-WRAP_EXEC(execvpe, (char const* path, char* const words[], char* const environment[]), (path, words, environment))
-
-// The C library starts these programs itself, without this library's exec.
-#define WRAP_SPAWN(name)                                                                                               \
-    EXPORTED int name(pid_t* pid, char const* path, posix_spawn_file_actions_t const* actions,                         \
-                      posix_spawnattr_t const* attributes, char* const words[], char* const environment[]) {           \
-        typedef int spawn(pid_t*, char const*, posix_spawn_file_actions_t const*, posix_spawnattr_t const*,            \
-                          char* const*, char* const*);                                                                 \
-        spawn* const real = (spawn*)real_of_caller(#name, (void*)&_exit, (void const*)name);                           \
-        pid_t child = 0;                                                                                               \
-        int const result = real(&child, path, actions, attributes, words, environment);                                \
-        if (result == 0) note_program(child, path);                                                                    \
-        if (result == 0 && pid) *pid = child;                                                                          \
-        return result;                                                                                                 \
-    }
-WRAP_SPAWN(posix_spawn)
-WRAP_SPAWN(posix_spawnp)

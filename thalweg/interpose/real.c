@@ -15,15 +15,53 @@ void* find_next(unsigned operation, char const* name) {
     return found;
 }
 
-struct cached {
-    void const* caller;
-    char const* name;
-    void* function;
+// A look-up that was made once: of a name for a caller, or beside another function. One that found nothing is kept,
+// too.
+struct known {
+    _Atomic(void const*) at;
+    _Atomic(char const*) name;
+    _Atomic(void*) function;
+    _Atomic uint64_t loads; // how many objects had been loaded before it
+    _Atomic bool is_ready;
 };
-enum { CACHED = 4096 };
-static struct cached const* _Atomic cache[CACHED];
-static struct cached entries[CACHED]; // each is written once
-static _Atomic unsigned entries_used;
+enum { KNOWN = 1 << 14, PROBES = 64 };
+static struct known known[KNOWN]; // pages that are never touched cost nothing
+
+// Returns the place of a look-up, perhaps a new one, which is not ready. NULL: there is no place.
+static struct known* place_of(void const* at, char const* name) {
+    unsigned const first = (unsigned)((((uint64_t)at ^ (uint64_t)name << 7) * 0x9e3779b97f4a7c15u) >> 50);
+    for (unsigned i = first; i < first + PROBES; ++i) {
+        struct known* const each = &known[i % KNOWN];
+        void const* found = atomic_load_explicit(&each->at, memory_order_acquire);
+        if (!found && atomic_compare_exchange_strong(&each->at, &found, at)) {
+            atomic_store_explicit(&each->name, name, memory_order_release);
+            return each;
+        }
+        if (found == at && atomic_load_explicit(&each->name, memory_order_acquire) == name) return each;
+    }
+    return NULL;
+}
+
+static void* remember(struct known* place, void* function, uint64_t loads) {
+    if (!place) return function;
+    atomic_store_explicit(&place->function, function, memory_order_relaxed);
+    atomic_store_explicit(&place->loads, loads, memory_order_relaxed);
+    atomic_store_explicit(&place->is_ready, true, memory_order_release);
+    return function;
+}
+
+static int read_loads(struct dl_phdr_info* object, size_t size, void* loads) {
+    (void)size;
+    *(uint64_t*)loads = object->dlpi_adds;
+    return 1;
+}
+
+// Returns how many objects have been loaded since the program began.
+static uint64_t loads_so_far(void) {
+    uint64_t loads = 0;
+    dl_iterate_phdr(read_loads, &loads);
+    return loads;
+}
 
 static void* find_in(char const* path, char const* name, void const* ours) {
     void* const object = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
@@ -60,16 +98,33 @@ static void* find_for(char const* name, void* caller, void const* ours) {
 }
 
 void* real_of_caller(char const* name, void* caller, void const* ours) {
-    unsigned const slot = (unsigned)((((uint64_t)caller ^ (uint64_t)name << 7) * 0x9e3779b97f4a7c15u) >> 52);
-    struct cached const* const known = atomic_load_explicit(&cache[slot], memory_order_acquire);
-    if (likely(known && known->caller == caller && known->name == name)) return known->function;
-    int const saved = errno;
-    void* const found = find_for(name, caller, ours);
-    unsigned const number = atomic_fetch_add(&entries_used, 1);
-    if (found && number < CACHED) {
-        entries[number] = (struct cached){caller, name, found};
-        atomic_store_explicit(&cache[slot], &entries[number], memory_order_release);
+    struct known* const place = place_of(caller, name);
+    if (likely(place && atomic_load_explicit(&place->is_ready, memory_order_acquire))) {
+        void* const function = atomic_load_explicit(&place->function, memory_order_relaxed);
+        // What was not there may have been loaded since.
+        if (likely(function != NULL) || atomic_load(&place->loads) == loads_so_far()) return function;
     }
+    int const saved = errno;
+    uint64_t const loads = loads_so_far();
+    void* const found = remember(place, find_for(name, caller, ours), loads);
+    errno = saved;
+    return found;
+}
+
+static void* find_beside(char const* name, void const* function) {
+    Dl_info library, owner;
+    if (!dladdr(function, &library) || !library.dli_fname) return NULL;
+    void* found = find_in(library.dli_fname, name, NULL);
+    if (!found) found = dlsym(RTLD_NEXT, name);
+    return found && dladdr(found, &owner) && owner.dli_fbase == library.dli_fbase ? found : NULL;
+}
+
+void* real_beside(char const* name, void const* function) {
+    struct known* const place = place_of(function, name);
+    if (likely(place && atomic_load_explicit(&place->is_ready, memory_order_acquire)))
+        return atomic_load_explicit(&place->function, memory_order_relaxed);
+    int const saved = errno;
+    void* const found = remember(place, find_beside(name, function), 0);
     errno = saved;
     return found;
 }

@@ -18,5 +18,9 @@ static inline void* real_next(unsigned operation, char const* name) {
 // if there is none. `ours` is the wrapper that asks, which is never the result.
 void* real_of_caller(char const* name, void* caller, void const* ours);
 
+// Looks a function up in the object that has `function`. Returns NULL if that object does not have it: another library
+// with the same functions does not know the identifiers of this one.
+void* real_beside(char const* name, void const* function);
+
 typedef uint64_t word;
 word call_words(void* function, word const* arguments, unsigned count);

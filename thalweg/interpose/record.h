@@ -6,13 +6,18 @@
 #include <stdint.h>
 
 enum {
-    LAYOUT_VERSION = 3,
-    PATH_BYTES = 1024,
+    LAYOUT_VERSION = 4,
+    PATH_BYTES = 4096,
     STACK_DEPTH = 16,
     HEADER_BYTES = 4096,
     TEXT_BYTES = 40, // text in one record; a longer text takes several
     LEVEL_COUNT = 5,
-    CORE_BYTES = 128, // one bit for each core of a machine, as sched_getaffinity gives them
+    CORE_BYTES = 128,   // one bit for each core of a machine, as sched_getaffinity gives them
+    SLOTS = 256,        // rings that the tracer has made before the program begins
+    SLOT_RECORDS = 256, // records of each of them
+    SLOT_BYTES = HEADER_BYTES + SLOT_RECORDS * 64,
+    FAILURES = 24, // processes and threads without a ring that are described
+    PROGRAM_BYTES = 64,
 };
 
 enum record_kind { RECORD_CALL = 0, RECORD_TEXT = 1 };
@@ -28,6 +33,9 @@ enum text_kind {
     TEXT_PROPERTY = 8,      // "name=value" of an access list with which HDF5 opened the file, if it is no default
     TEXT_DATASET = 9,       // "name=layout of its data in the file"
     TEXT_BECOMES = 10,      // the program that process `handle` becomes; a traced one has rings of its own
+    TEXT_WHY_NOT = 11,      // why the library is not loaded into the program that process `handle` becomes
+    TEXT_LIMITED = 12,      // why the rest of this process is recorded only in part
+    TEXT_HINT_OF_FILE = 13, // "key=value" in the file that ROMIO_HINTS names
 };
 
 struct record {
@@ -69,14 +77,16 @@ struct ring {
     _Atomic uint64_t tail;
     _Atomic uint64_t dropped[LEVEL_COUNT];
     _Atomic uint32_t is_ended;
-    uint32_t spare;
-    uint64_t created; // ticks
+    uint32_t is_elsewhere; // it is in another PID namespace than the tracer, where its pid means another process
+    uint64_t created;      // ticks
     // From /proc/self/io: read and written bytes, read and write calls; at the beginning of the program, and at its end
     // or when it became another one.
     uint64_t io_begin[4];
     uint64_t io_end[4];
     _Atomic uint32_t has_io_end;
     uint32_t own_read_bytes; // bytes of /proc that this library itself has read
+    uint32_t own_reads;
+    uint32_t describes_process; // the two arrays above, and the program and cores below, are those of the process
     struct begun stack[STACK_DEPTH];
     char command[512];
     char executable[512];
@@ -86,13 +96,40 @@ struct ring {
 _Static_assert(sizeof(struct record) == 64, "a record is a cache line");
 _Static_assert(sizeof(struct ring) <= HEADER_BYTES, "the header of a ring is a page");
 
+enum slot_state {
+    SLOT_FREE = 0,
+    SLOT_TAKEN = 1, // by a thread that has not described its ring yet
+    SLOT_READY = 2,
+    SLOT_READ = 3, // by the tracer, which frees it at the end
+};
+
+enum why_no_ring { NO_MEMORY = 1, NO_PERMISSION = 2, NO_TRACER = 3, FILE_LIMIT = 4 };
+
+// Describes a process or thread that is not traced, since it has no ring.
+struct failure {
+    int32_t pid;
+    uint16_t why;
+    uint16_t error;
+    char program[PROGRAM_BYTES];
+};
+
 struct control {
     uint32_t version;
     int32_t tracer_pid;
-    uint32_t ring_records; // a power of two
+    uint32_t ring_records; // a power of two: the largest ring
     uint32_t levels;       // one bit for each level
     _Atomic uint32_t next_process;
     _Atomic uint32_t next_file;
     _Atomic uint32_t next_ring;
-    _Atomic uint32_t failed_rings; // rings for which there was no room: these threads are not traced
+    _Atomic uint32_t failed_rings; // rings that could not be made: these threads are not traced
+    // A thread whose largest ring is full goes on in another one while all rings take fewer bytes than this.
+    uint64_t most_bytes;
+    _Atomic uint64_t made_bytes; // of rings outside of the slots; it only grows
+    uint64_t released_bytes;     // of those that the tracer has released; it only grows
+    uint64_t pid_namespace;      // of the tracer
+    struct failure failures[FAILURES];
+    _Atomic uint32_t next_slot;
+    _Atomic uint32_t slots[SLOTS];
 };
+
+_Static_assert(sizeof(struct control) <= HEADER_BYTES, "the control data are a page");

@@ -1,4 +1,4 @@
-#include "thalweg/interpose/ring.h"
+#include "thalweg/interpose/process.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -7,7 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 // System calls are made directly here, because this library records the functions of libc.
@@ -16,14 +19,20 @@ __thread struct thread_state this_thread __attribute__((tls_model("initial-exec"
 static uint32_t volatile no_process;
 uint32_t volatile* is_own_process = &no_process;
 bool is_counter_used;
+uint64_t last_ticks;
 uint32_t recorded_levels = ~0u;
 
+bool volatile is_confined;
+
 static struct control* control; // NULL: not traced
+static char* slots;             // rings that are there already; NULL: none
 // There was no memory for a ring: no other ring is tried, and threads that have one go on.
 static _Atomic bool has_given_up;
+static bool is_elsewhere; // in another PID namespace than the tracer
+static int32_t owner;     // the pid of the process to which this memory belongs
 static char folder[256];
 static pthread_key_t end_of_thread;
-static pthread_mutex_t beginning = PTHREAD_MUTEX_INITIALIZER;
+static _Atomic int32_t opener; // the process of which a thread opens its ring; 0: none does
 static uint32_t process_number;
 static struct ring* first_ring; // of this process: it describes the program
 static uint32_t volatile* own_process_page;
@@ -34,66 +43,40 @@ static void* map(size_t bytes, int flags, int fd) {
     return address == -1 ? NULL : (void*)address;
 }
 
-static size_t read_proc(char const* path, char* text, size_t capacity) {
-    int const fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return 0;
-    long const got = syscall(SYS_read, fd, text, capacity - 1);
-    syscall(SYS_close, fd);
-    text[got > 0 ? got : 0] = 0;
-    return got > 0 ? (size_t)got : 0;
-}
+static size_t bytes_of(uint32_t records) { return HEADER_BYTES + (size_t)records * sizeof(struct record); }
 
-static uint32_t read_io(uint64_t values[4]) {
-    static char const* const names[4] = {"rchar: ", "wchar: ", "syscr: ", "syscw: "};
-    char text[512];
-    size_t const got = read_proc("/proc/self/io", text, sizeof text);
-    for (int i = 0; i < 4; ++i) {
-        char const* const found = strstr(text, names[i]);
-        values[i] = found ? strtoull(found + strlen(names[i]), NULL, 10) : 0;
-    }
-    return (uint32_t)got;
-}
-
-static int rank_of_launcher(void) {
-    static char const* const names[] = {"PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; ++i) {
-        char const* const text = getenv(names[i]);
-        if (text && *text) return atoi(text);
-    }
-    return -1;
+static bool is_slot(struct ring const* ring) {
+    return slots && (char const*)ring >= slots && (char const*)ring < slots + (size_t)SLOTS * SLOT_BYTES;
 }
 
 static void end_ring(struct ring* ring) {
-    size_t const bytes = HEADER_BYTES + (size_t)ring->capacity * sizeof(struct record);
+    size_t const bytes = bytes_of(ring->capacity);
+    bool const is_mapped = !is_slot(ring);
     atomic_store_explicit(&ring->is_ended, 1, memory_order_release);
-    if (ring != first_ring) syscall(SYS_munmap, ring, bytes);
+    if (is_mapped && !is_confined) syscall(SYS_munmap, ring, bytes);
 }
 
 static void end_thread(void* ring) {
-    if (!*is_own_process) return; // it belongs to the parent
+    // It belongs to the parent, or describes the process until that ends.
+    if (!*is_own_process || ring == first_ring) return;
     this_thread.ring = NULL;
     end_ring(ring);
 }
 
-// Describes this process in the ring of its first thread.
-static void describe_process(struct ring* ring) {
-    ring->own_read_bytes = read_io(ring->io_begin);
-    char command[sizeof ring->command];
-    size_t const got = read_proc("/proc/self/cmdline", command, sizeof command);
-    for (size_t i = 0; i < got; ++i) ring->command[i] = command[i] ? command[i] : ' ';
-    ring->own_read_bytes += (uint32_t)got;
-    syscall(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", ring->executable, sizeof ring->executable - 1);
-    syscall(SYS_sched_getaffinity, 0, sizeof ring->cores, ring->cores);
+static void* map_file(char const* name, size_t bytes) {
+    char path[sizeof folder + 16];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    int const fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC);
+    if (fd < 0) return NULL;
+    void* const found = map(bytes, MAP_SHARED, fd);
+    syscall(SYS_close, fd);
+    return found;
 }
 
-// Notes the environment variables that configure HDF5 and MPI-IO.
-static void describe_environment(void) {
-    static char const* const beginnings[] = {"HDF5_", "ROMIO_", "MPIR_CVAR_", "MPICH_", "OMPI_MCA_"};
-    for (char** each = environ; each && *each; ++each) {
-        for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; ++i) {
-            if (strncmp(*each, beginnings[i], strlen(beginnings[i])) == 0) write_text(TEXT_ENVIRONMENT, 0, 0, *each);
-        }
-    }
+static uint64_t pid_namespace(void) {
+    struct stat status;
+    bool const is_known = syscall(SYS_newfstatat, AT_FDCWD, "/proc/self/ns/pid", &status, 0) == 0;
+    return is_known ? status.st_ino : control->pid_namespace;
 }
 
 // Called once per program, with or without threads, and again in a forked child.
@@ -103,12 +86,7 @@ static bool begin_process(bool is_forked) {
         char const* const named = getenv("THALWEG_TRACE_FOLDER");
         if (!named || strlen(named) > sizeof folder - 32) return false;
         strcpy(folder, named);
-        char path[sizeof folder + 16];
-        snprintf(path, sizeof path, "%s/control", folder);
-        int const fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC);
-        if (fd < 0) return false;
-        struct control* const found = map(HEADER_BYTES, MAP_SHARED, fd);
-        syscall(SYS_close, fd);
+        struct control* const found = map_file("control", HEADER_BYTES);
         if (!found || found->version != LAYOUT_VERSION) return false;
         own_process_page = map(HEADER_BYTES, MAP_PRIVATE | MAP_ANONYMOUS, -1);
         if (!own_process_page) return false;
@@ -116,20 +94,71 @@ static bool begin_process(bool is_forked) {
         if (pthread_key_create(&end_of_thread, end_thread) != 0) return false;
         is_counter_used = getenv("THALWEG_TRACE_CLOCK") == NULL;
         recorded_levels = found->levels;
+        slots = map_file("slots", (size_t)SLOTS * SLOT_BYTES);
         control = found;
     }
     if (!control || has_given_up) return false;
     process_number = atomic_fetch_add(&control->next_process, 1);
     first_ring = NULL;
+    owner = (int32_t)syscall(SYS_getpid);
+    // A child whose parent has no pid here is the first of another namespace.
+    is_elsewhere = is_forked ? is_elsewhere || syscall(SYS_getppid) == 0 : pid_namespace() != control->pid_namespace;
     *own_process_page = is_forked ? 2 : 1;
     is_own_process = own_process_page;
     return true;
 }
 
-enum { FIRST_RECORDS = 1024 };
+bool owns_memory(void) { return is_confined || owner == 0 || (int32_t)syscall(SYS_getpid) == owner; }
 
+static void describe_ring(struct ring* ring, uint32_t records) {
+    ring->version = LAYOUT_VERSION;
+    ring->process = process_number;
+    ring->pid = owner;
+    ring->tid = (int32_t)syscall(SYS_gettid);
+    ring->parent_pid = (int32_t)syscall(SYS_getppid);
+    ring->rank = rank_of_launcher();
+    ring->capacity = records;
+    ring->is_forked = *is_own_process == 2;
+    ring->is_elsewhere = is_elsewhere;
+    ring->created = clock_ticks();
+    if (!first_ring) describe_process(ring);
+}
+
+// Takes one of the rings that the tracer has made: this needs no memory, no file and hardly any time.
+static struct ring* take_slot(void) {
+    if (!slots || control->ring_records < SLOT_RECORDS) return NULL;
+    uint32_t const first = atomic_fetch_add(&control->next_slot, 1);
+    for (uint32_t i = first; i < first + SLOTS; ++i) {
+        _Atomic uint32_t* const slot = &control->slots[i % SLOTS];
+        uint32_t state = atomic_load_explicit(slot, memory_order_relaxed);
+        if (state != SLOT_FREE || !atomic_compare_exchange_strong(slot, &state, SLOT_TAKEN)) continue;
+        struct ring* const ring = (struct ring*)(slots + (size_t)(i % SLOTS) * SLOT_BYTES);
+        memset(ring, 0, sizeof *ring);
+        describe_ring(ring, SLOT_RECORDS);
+        atomic_store_explicit(slot, SLOT_READY, memory_order_release);
+        return ring;
+    }
+    return NULL;
+}
+
+// Returns whether a file may have so many bytes. The system would end a program that makes a larger one.
+static bool is_within_limit(size_t bytes) {
+    struct rlimit limit;
+    return syscall(SYS_prlimit64, 0, RLIMIT_FSIZE, NULL, &limit) != 0 || bytes <= limit.rlim_cur;
+}
+
+// A tracer that was killed reads no more, and records would stay in memory for good. Elsewhere its pid says nothing.
+static bool is_tracer_gone(void) {
+    return !is_elsewhere && syscall(SYS_kill, control->tracer_pid, 0) != 0 && errno == ESRCH;
+}
+
+// Returns NULL and sets errno if there is no memory, or no permission.
 static struct ring* create_ring(uint32_t records) {
-    size_t const bytes = HEADER_BYTES + (size_t)records * sizeof(struct record);
+    size_t const bytes = bytes_of(records);
+    if (is_confined || !is_within_limit(bytes)) {
+        errno = is_confined ? EPERM : EFBIG;
+        return NULL;
+    }
     uint32_t const number = atomic_fetch_add(&control->next_ring, 1);
     char hidden[sizeof folder + 32], name[sizeof folder + 32];
     snprintf(hidden, sizeof hidden, "%s/new-%u", folder, number);
@@ -140,25 +169,24 @@ static struct ring* create_ring(uint32_t records) {
     // The memory is allocated, so that a full /dev/shm is an error here and not a SIGBUS later, and prefaulted, so that
     // no call waits for it.
     if (syscall(SYS_fallocate, fd, 0, 0L, (long)bytes) == 0) ring = map(bytes, MAP_SHARED | MAP_POPULATE, fd);
+    int error = errno;
     syscall(SYS_close, fd);
     if (ring) {
         syscall(SYS_madvise, ring, bytes, MADV_DONTFORK);
-        ring->version = LAYOUT_VERSION;
-        ring->process = process_number;
-        ring->pid = first_ring ? first_ring->pid : (int32_t)syscall(SYS_getpid);
-        ring->tid = (int32_t)syscall(SYS_gettid);
-        ring->parent_pid = (int32_t)syscall(SYS_getppid);
-        ring->rank = rank_of_launcher();
-        ring->capacity = records;
-        ring->is_forked = *is_own_process == 2;
-        ring->created = clock_ticks();
-        if (!first_ring) describe_process(ring);
-        if (syscall(SYS_renameat2, AT_FDCWD, hidden, AT_FDCWD, name, 0) == 0) return ring;
+        describe_ring(ring, records);
+        if (syscall(SYS_renameat2, AT_FDCWD, hidden, AT_FDCWD, name, 0) == 0) {
+            atomic_fetch_add(&control->made_bytes, bytes);
+            return ring;
+        }
+        error = errno;
         syscall(SYS_munmap, ring, bytes);
     }
     syscall(SYS_unlinkat, AT_FDCWD, hidden, 0);
+    errno = error;
     return NULL;
 }
+
+enum { FIRST_RECORDS = 1024 };
 
 static uint32_t first_size(void) {
     return control->ring_records < FIRST_RECORDS ? control->ring_records : FIRST_RECORDS;
@@ -173,13 +201,32 @@ static void use_ring(struct ring* ring) {
     pthread_setspecific(end_of_thread, ring);
 }
 
+enum { GROWTH = 8, MODEST_BYTES = 32 << 20, LEAST_GROWN = 2048, PATIENCE = 1024 };
+
+// Returns how many records the ring has that follows one with `records`; 0: there may be none.
+static uint32_t next_size(uint32_t records) {
+    uint32_t const most = control->ring_records;
+    uint64_t const live = atomic_load(&control->made_bytes) - control->released_bytes;
+    if (records >= most) return live + bytes_of(most) <= control->most_bytes ? most : 0;
+    // If many threads have many calls, each takes as much memory as the tracer is behind, and no more.
+    uint32_t const wanted = live < MODEST_BYTES ? records * GROWTH : records < LEAST_GROWN ? LEAST_GROWN : records;
+    return wanted < most ? wanted : most;
+}
+
 bool grow_ring(void) {
     struct ring* const old = this_thread.ring;
-    if (has_given_up || old->capacity >= control->ring_records) return false;
+    uint32_t const records = has_given_up ? 0 : next_size(old->capacity);
+    // A thread that got no ring does not ask again for each call.
+    if (!records || this_thread.refused++ % PATIENCE) return false;
     int const saved = errno;
-    struct ring* const ring = create_ring(control->ring_records);
+    struct ring* const ring = is_confined || is_tracer_gone() ? NULL : create_ring(records);
     if (ring) {
+        this_thread.refused = 0;
         memcpy(ring->stack, old->stack, sizeof ring->stack); // begun calls end here
+        if (old == first_ring) {
+            copy_description(ring, old);
+            first_ring = ring;
+        }
         use_ring(ring);
         end_ring(old);
     }
@@ -187,19 +234,36 @@ bool grow_ring(void) {
     return ring != NULL;
 }
 
+static void note_failure(enum why_no_ring why, int error) {
+    uint32_t const number = atomic_fetch_add(&control->failed_rings, 1);
+    if (number >= FAILURES) return;
+    struct failure* const failure = &control->failures[number];
+    failure->pid = owner;
+    failure->error = (uint16_t)error;
+    char const* const name = strrchr(program_invocation_name, '/');
+    snprintf(failure->program, sizeof failure->program, "%s", name ? name + 1 : program_invocation_name);
+    __atomic_store_n(&failure->why, (uint16_t)why, __ATOMIC_RELEASE);
+}
+
+static enum why_no_ring why_of(int error) {
+    return error == EFBIG                                        ? FILE_LIMIT
+           : error == EACCES || error == EPERM || error == EROFS ? NO_PERMISSION
+                                                                 : NO_MEMORY;
+}
+
 static bool open_ring_locked(void) {
     if (!*is_own_process) {
         bool const is_forked = control != NULL;
-        // The ring belongs to the parent, and is not mapped here.
+        // The ring belongs to the parent.
         if (is_forked) memset(&this_thread, 0, sizeof this_thread);
         if (!begin_process(is_forked)) return false;
     }
     if (this_thread.ring) return true;
-    // A tracer that was killed reads no more, and records would stay in memory for good.
-    bool const is_alone = syscall(SYS_kill, control->tracer_pid, 0) != 0 && errno == ESRCH;
-    struct ring* const ring = is_alone ? NULL : create_ring(first_size());
+    bool const is_alone = is_tracer_gone();
+    struct ring* ring = is_alone ? NULL : take_slot();
+    if (!ring && !is_alone) ring = create_ring(first_size());
     if (!ring) { // no thread tries again, which would slow down every call
-        atomic_fetch_add(&control->failed_rings, 1);
+        note_failure(is_alone ? NO_TRACER : why_of(errno), errno);
         has_given_up = true;
         return false;
     }
@@ -211,22 +275,28 @@ static bool open_ring_locked(void) {
     return true;
 }
 
+// A child of a process with threads may inherit the lock from a thread of its parent, which does not exist in it. A
+// child of vfork shares the memory, and that thread goes on.
+static void lock_opening(void) {
+    int32_t const self = (int32_t)syscall(SYS_getpid);
+    for (;;) {
+        int32_t found = 0;
+        if (atomic_compare_exchange_strong(&opener, &found, self)) return;
+        bool const is_inherited = found != self && control && !*is_own_process;
+        if (is_inherited && atomic_compare_exchange_strong(&opener, &found, self)) return;
+        static struct timespec const pause = {0, 50000};
+        syscall(SYS_nanosleep, &pause, NULL); // a thread that only yields may keep its holder from running
+    }
+}
+
 bool open_ring(void) {
     static __thread bool is_opening __attribute__((tls_model("initial-exec")));
-    if (is_opening || (is_set_up && (!control || has_given_up))) return false;
+    if (is_opening || (is_set_up && (!control || has_given_up || is_confined))) return false;
     int const saved = errno;
-    // A child of a process with threads may inherit the lock in the taken state. It goes on untraced instead of waiting
-    // for ever.
     is_opening = true;
-    bool is_open = false;
-    if (pthread_mutex_trylock(&beginning) == 0) {
-        is_open = open_ring_locked();
-        pthread_mutex_unlock(&beginning);
-    } else if (*is_own_process || !control) {
-        pthread_mutex_lock(&beginning);
-        is_open = open_ring_locked();
-        pthread_mutex_unlock(&beginning);
-    }
+    lock_opening();
+    bool const is_open = open_ring_locked();
+    atomic_store(&opener, 0);
     is_opening = false;
     errno = saved;
     return is_open;
@@ -261,68 +331,22 @@ bool write_text(enum text_kind kind, uint32_t file, uint64_t handle, char const*
     return true;
 }
 
+size_t read_for_tracer(char const* path, char* text, size_t capacity) {
+    if (is_confined || !first_ring || !is_traced()) return 0;
+    size_t const got = read_file(path, text, capacity);
+    first_ring->own_read_bytes += (uint32_t)got;
+    ++first_ring->own_reads;
+    return got;
+}
+
 void note_end_of_program(void) {
     struct ring* const ring = first_ring;
     // A child of vfork has the parent's memory, but is not the parent.
-    if (!ring || !*is_own_process || ring->pid != (int32_t)syscall(SYS_getpid)) return;
+    if (!ring || is_confined || !*is_own_process || !owns_memory()) return;
     int const saved = errno;
-    ring->own_read_bytes += read_io(ring->io_end);
+    read_io(ring, ring->io_end);
     atomic_store_explicit(&ring->has_io_end, 1, memory_order_release);
     errno = saved;
 }
 
-void note_program(int32_t pid, char const* path) {
-    if (!is_traced()) return;
-    int const saved = errno;
-    char absolute[2 * PATH_BYTES] = "";
-    bool const is_relative = *path && *path != '/' && strchr(path, '/');
-    if (is_relative && syscall(SYS_getcwd, absolute, PATH_BYTES) < 0) *absolute = 0;
-    size_t const length = strlen(absolute);
-    snprintf(absolute + length, sizeof absolute - length, "%s%.1000s", length ? "/" : "", path);
-    write_text(TEXT_BECOMES, 0, (uint64_t)pid, absolute);
-    errno = saved;
-}
-
 __attribute__((constructor)) static void begin_program(void) { is_traced(); }
-
-__attribute__((destructor)) static void end_program(void) { note_end_of_program(); }
-
-EXPORTED uint32_t thalweg_interpose_layout(void) {
-    return (uint32_t)(sizeof(struct ring) << 16 | sizeof(struct record));
-}
-
-// Returns the clock of the records and that of the system at the same time. The tracer calls it.
-EXPORTED void thalweg_interpose_clocks(int with_counter, uint64_t* ticks, uint64_t* nanoseconds) {
-    is_counter_used = with_counter != 0;
-    struct timespec now;
-    uint64_t best = UINT64_MAX;
-    for (int i = 0; i < 20; ++i) {
-        uint64_t const before = clock_ticks();
-        clock_gettime(CLOCK_MONOTONIC, &now);
-        uint64_t const after = clock_ticks();
-        if (after - before >= best) continue;
-        best = after - before;
-        *ticks = before + best / 2;
-        *nanoseconds = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-    }
-}
-
-EXPORTED char const* thalweg_interpose_operation(unsigned operation) {
-    static char const* const names[OP_COUNT] = {
-#define X(name) [OP_##name] = #name,
-        POSIX_OPERATIONS(X) STDIO_OPERATIONS(X)
-#undef X
-#define X(name, ...) [OP_MPI_##name] = "MPI_" #name, // NOLINT(bugprone-suspicious-missing-comma): one text
-            MPI_OPERATIONS(X)
-#undef X
-#define X(name, ...) [OP_##name] = #name,
-                HDF5_OPERATIONS(X)
-#undef X
-#define X(name) [OP_##name] = #name,
-                    WORK_OPERATIONS(X)
-#undef X
-    };
-    return operation < OP_COUNT ? names[operation] ? names[operation] : "" : NULL;
-}
-
-EXPORTED unsigned thalweg_interpose_level(unsigned operation) { return level_of(operation); }

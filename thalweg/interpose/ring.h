@@ -24,6 +24,9 @@ struct thread_state {
     uint32_t is_recording; // a signal handler that interrupts must not write to the same record
     uint32_t mpi_depth;
     uint32_t hdf5_depth;
+    uint32_t hdf5_file; // of the call of HDF5 around this one
+    uint32_t is_lent;   // to a child of vfork, which has descriptors of its own
+    uint32_t refused;   // how often this thread got no further ring
 };
 
 struct call {
@@ -41,16 +44,24 @@ extern __thread struct thread_state this_thread __attribute__((tls_model("initia
 // A page that the kernel fills with zeros in a forked child: so the child notices that the state belongs to its parent.
 extern uint32_t volatile* is_own_process;
 extern bool is_counter_used;
+// The system forbids the program to look at a clock, too: times stand still. 0: it does not.
+extern uint64_t last_ticks;
 extern uint32_t recorded_levels;
+
+// The program has forbidden itself system calls (seccomp): this library makes none of its own any more.
+extern bool volatile is_confined;
 
 // Makes a ring for this thread. Returns false if the program is not traced, or not now.
 bool open_ring(void);
 bool write_text(enum text_kind kind, uint32_t file, uint64_t handle, char const* text);
 uint32_t next_file_number(void);
-// Reads /proc/self/io for the tracer, because it vanishes with a process that ends or becomes another program.
+// Reads /proc/self/io for the tracer, because the next program of this process counts on from there.
 void note_end_of_program(void);
 // Notes that this process, or a child, becomes another program, perhaps one that cannot be traced; "": it did not.
-void note_program(int32_t pid, char const* path);
+// `why_not` says why it is started without this library; NULL: it is started with it.
+void note_program(int32_t pid, char const* path, char const* why_not);
+// Returns whether this is the process to which the memory belongs, and no child that only borrows it (vfork).
+bool owns_memory(void);
 
 static inline uint64_t clock_ticks(void) {
 #if defined(__x86_64__)
@@ -60,6 +71,7 @@ static inline uint64_t clock_ticks(void) {
     __asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
     return ticks;
 #endif
+    if (unlikely(last_ticks)) return last_ticks;
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
@@ -107,8 +119,8 @@ static inline void begin_call(struct call* call, uint16_t operation, uint64_t ha
     begin_call_of((uint64_t)__builtin_frame_address(0), false, call, operation, handle, file, offset, size);
 }
 
-// Makes a larger ring once the first small one is full. Most processes never need it, and touching its memory takes
-// longer than they live.
+// Goes on in another ring, since this one is full. The first ones are small: most processes never need more, and
+// touching memory takes longer than they live.
 bool grow_ring(void);
 
 // Returns whether there is room for `count` records. If not, one more call counts as dropped.

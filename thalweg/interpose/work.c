@@ -51,6 +51,16 @@ EXPORTED void thalweg_interpose_cancel(void const* room) {
         atomic_store_explicit(&thread->ring->stack[call->slot].operation, 0, memory_order_release);
 }
 
+// Records a phase of a program that began at `start` and ends now. It contains calls, but is not one of them.
+EXPORTED void thalweg_interpose_region(char const* name, uint64_t start) {
+    if (!is_traced()) return;
+    int const saved = errno;
+    struct call const call = {
+        .start = start, .offset = -1, .size = -1, .slot = (int32_t)this_thread.depth, .operation = OP_region};
+    if (recorded_levels >> LEVEL_WORK & 1 && write_text(TEXT_PATH, 0, 0, name)) finish_call(&call, 0, 0);
+    errno = saved;
+}
+
 EXPORTED uint64_t thalweg_interpose_now(void) { return clock_ticks(); }
 
 // Records an activity that began at `start`, in any thread, and went on beside others.

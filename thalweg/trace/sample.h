@@ -9,7 +9,8 @@
 namespace thalweg::trace {
 
 struct Sample {
-    enum class Kind : std::uint8_t { counter, gauge };
+    // The samples of a histogram end in _bucket, _count and _sum; the name before that is the family's.
+    enum class Kind : std::uint8_t { counter, gauge, histogram };
 
     std::string name; // "thalweg_readout_packets_total": Prometheus' conventions
     std::string help;
