@@ -1,5 +1,7 @@
 """The figures of the table, what they should be, and what the paper says."""
 
+import statistics
+
 from harness.figures import Best, Figure, Round, of_one
 
 Key = tuple[str, str]
@@ -16,6 +18,30 @@ def ratio(name: str, target: str, over: Key, under: Key) -> Figure:
 
 def cpu_ratio(name: str, target: str, over: str, under: str) -> Figure:
     return ratio(name, target, (over, "ns_per_item"), (under, "ns_per_item"))
+
+
+POINTS = (
+    "live: 24 B at 1 M packets/s",
+    "live: 24 B at 5 M packets/s",
+    "live: 24 B at 20 M packets/s",
+    "live: 46.2 M packets/s",
+)
+
+
+def line(each: Round) -> statistics.LinearRegression:
+    """Returns the line through the cores of a handler over its rates, in millions of packets a second."""
+    rates = [each[point]["M_items_per_s"] for point in POINTS]
+    return statistics.linear_regression(rates, [each[point]["cores"] for point in POINTS])
+
+
+def lines() -> list[Figure]:
+    ns_for_a_core = 1000  # a core at a million packets a second
+    return [
+        Figure("live: without packets (a), cores", "", lambda each: line(each).intercept, POINTS),
+        Figure("live: each packet more (b), ns", "", lambda each: ns_for_a_core * line(each).slope, POINTS),
+        cpu_ratio("live, at 9.2 / at 46.2 M packets/s: a packet", "≤ 1.3",
+                  "live: 24 B at 9.2 M packets/s", "live: 46.2 M packets/s"),
+    ]  # fmt: skip
 
 
 def hand_off() -> list[Figure]:
@@ -103,4 +129,4 @@ def handler() -> list[Figure]:
 
 
 def all_figures(_: Best) -> list[Figure]:
-    return [*handler(), *live(), *hand_off(), *flatten(), *incast()]
+    return [*handler(), *live(), *lines(), *hand_off(), *flatten(), *incast()]

@@ -112,7 +112,8 @@ VARIANTS: dict[str, Variant] = {
     "decode: 24 B": measured("decode", sizes=FIXED),
     "decode: 8 to 40 B": measured("decode", sizes=MIXED),
     "build: 42 streams, 24 B": measured("build", sizes=FIXED),
-    "build: 42 streams, 8 to 40 B": measured("build", sizes=MIXED),
+    # A fragment has room for 14 packets of 40 bytes, as `thalweg readout serve --dump-config` gives it.
+    "build: 42 streams, 8 to 40 B": measured("build", sizes=MIXED, fragment_bytes=704),
     "build: 14 of 42 streams, 24 B": measured("build", sizes=FIXED, own_groups=1),
     "serve: 336 B, flattened": measured("serve"),
     "serve: 336 B, iovec": measured("serve", iovec=1),
@@ -130,6 +131,10 @@ VARIANTS: dict[str, Variant] = {
     "live: 24 B at 18.5 M packets/s": live(rate_hz=440_000),
     "live: 8 to 40 B at 18.5 M packets/s": live(rate_hz=440_000, sizes=MIXED),
     "live: 24 B at 9.2 M packets/s": live(rate_hz=220_000),
+    # With 46.2, the points of a line: what is constant, and what is by packet.
+    "live: 24 B at 20 M packets/s": live(rate_hz=476_000),
+    "live: 24 B at 5 M packets/s": live(rate_hz=119_000),
+    "live: 24 B at 1 M packets/s": live(rate_hz=23_800),
     "live: ranges of 16 at 9.2 M packets/s": live(rate_hz=220_000, range_events=16),
     "relay: 752 B": measured(
         "live", mode="relay", elinks=4, sizes=752, rate_hz=RELAY_HZ, connections=2100, range_events=50, slots=1 << 15

@@ -2,9 +2,13 @@
 appear."""
 
 import http.client
+import shutil
 import signal
 import socket
 import stat
+import subprocess
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -127,6 +131,50 @@ def test_what_makes_no_sense_is_answered_with_a_sentence(make: Make) -> None:
     code, text = post("start")
     assert code == 409, text
     assert "there is no run number after 4294967295" in text
+    handler.stop(*UNCOLLECTED)
+    card.stop()
+
+
+def test_pages_answer_while_a_run_drains(make: Make) -> None:
+    readout = make(token=TOKEN)
+    handler = readout.handler(0, "--hold", "--drain", "60s")
+    handler.wait_for("control: ")
+    card = started_card(readout)
+    assert readout.control("start") == 200
+    wait_for(lambda: readout.metric("fragments_kept") > 0, "events wait for a collector")
+
+    def stop() -> None:
+        stopped.append(ask(over_tcp(readout), "POST", "/control/stop", Authorization=f"Bearer {TOKEN}"))
+
+    stopped: list[Answer] = []
+    stopping = threading.Thread(target=stop)
+    stopping.start()
+    wait_for(lambda: readout.ask("/readyz") == (503, "dh0 is stopped\n"), "the run drains", seconds=30)
+    for page in ["/healthz", "/metrics"]:
+        begin_s = time.monotonic()
+        assert readout.ask(page)[0] == 200
+        assert time.monotonic() - begin_s < 10  # and not the 60 s of the drain
+    assert not stopped
+    later = threading.Thread(target=readout.control, args=("pause",))  # it waits, while the handler ends
+    later.start()
+    handler.terminate()
+    readout.collector("rest.h5").end()
+    stopping.join()
+    assert stopped == [(200, "dh0 is stopped\n")]
+    handler.end()
+    later.join()
+    card.stop()
+
+
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not installed (package prometheus)")
+def test_promtool_finds_nothing_wrong_with_the_metrics(make: Make) -> None:
+    readout = make(token=TOKEN)
+    card = readout.card()
+    handler = readout.handler()
+    wait_for(lambda: readout.metric("fragments_kept") > 0, "events wait for a collector")
+    metrics = readout.ask("/metrics")[1]
+    checked = subprocess.run(["promtool", "check", "metrics"], input=metrics, capture_output=True, text=True)
+    assert (checked.returncode, checked.stdout + checked.stderr) == (0, "")
     handler.stop(*UNCOLLECTED)
     card.stop()
 

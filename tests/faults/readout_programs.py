@@ -92,6 +92,10 @@ class Program:
         return self._err.read_text()
 
     @property
+    def result(self) -> str:
+        return self._out.read_text()
+
+    @property
     def answer(self) -> Any:
         return json.loads(self._out.read_text())
 

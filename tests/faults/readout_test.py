@@ -175,7 +175,7 @@ def test_sigterm_drains_in_every_order(make: Make, order: tuple[str, ...]) -> No
             wait_for(lambda: readout.metric("connections") > 0, "the next one is there")
     for each in programs.values():
         each.end()
-    assert "sent" in card.said
+    assert "sent" in card.result
     assert "stopping: the handler builds what the card has written" in handler.said
     expect_balance(handler)
     events = read(readout, *files)

@@ -95,6 +95,10 @@ HttpAnswer answer_to(HttpRequest const& request, HttpPages const& pages) try {
     return {500, "an error inside Thalweg (please report it): what this program prints has more\n"};
 }
 
+bool may_take_long(HttpRequest const& request, HttpPages const& pages) { return is_control(request.path, pages); }
+
+HttpAnswer too_many() { return {503, "too many requests for control wait: ask again later\n"}; }
+
 HttpAnswer too_large() {
     return {413, fmt::format("a request has at most {} bytes after its headers\n", kMaxBodyBytes)};
 }

@@ -35,7 +35,13 @@ std::optional<HttpAnswer> refusal_of(HttpRequest const& request, HttpPages const
 // Returns the answer to a request that was not refused, with its body.
 HttpAnswer answer_to(HttpRequest const& request, HttpPages const& pages);
 
+// Returns whether the answer may take long: a run that is stopped waits for collectors.
+bool may_take_long(HttpRequest const& request, HttpPages const& pages);
+
 // Returns the answer to a request that is too long.
 HttpAnswer too_large();
+
+// Returns the answer to a request that would have to wait for too many others.
+HttpAnswer too_many();
 
 } // namespace thalweg::monitor

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <list>
 #include <microhttpd.h>
+#include <optional>
 #include <string_view>
 #include <strings.h>
 #include <sys/socket.h>
@@ -13,22 +14,28 @@
 #include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
 #include "thalweg/base/units.h"
+#include "thalweg/monitor/worker.h"
 
 namespace thalweg::monitor {
 namespace {
 
 constexpr std::uint64_t kIdleNs = 10'000 * base::kMsNs; // while there are no connections
+constexpr unsigned kDaemonFlags = MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME;
+constexpr std::uint64_t kNever = ~std::uint64_t{0};
+constexpr std::size_t kMostWaiting = 8; // requests that wait for the worker
 
 struct HttpConnection {
     int socket;
     std::uint64_t deadline_ns;
     bool is_local;
+    MHD_Connection* suspended = nullptr; // while it is in `answering`
 };
 
-// A request whose body is still coming.
+// A request whose body is still coming, or whose answer is.
 struct Exchange {
     HttpRequest request;
     bool is_too_large = false;
+    std::optional<HttpAnswer> answer = {}; // by the worker; the connection is resumed afterwards
 };
 
 // Keeps the headers that matter. All headers with the same name are kept, because two different ones may be an attack.
@@ -70,8 +77,10 @@ MHD_Result send(MHD_Connection* connection, HttpAnswer const& answer) {
 } // namespace
 
 struct Exchanges::State {
-    State(HttpPages the_pages, Access the_access, HttpLimits the_limits);
+    State(HttpPages the_pages, Access the_access, HttpLimits the_limits, std::function<void()> the_wake);
     ~State() {
+        worker.reset(); // from here on no other thread uses the library
+        for (auto const& connection : answering) ::MHD_resume_connection(connection.suspended);
         if (daemon != nullptr) ::MHD_stop_daemon(daemon);
     }
 
@@ -81,28 +90,42 @@ struct Exchanges::State {
                                  char const* bytes, std::size_t* size, void** exchange) noexcept;
 
     MHD_Result begin(MHD_Connection* connection, HttpRequest request, void** exchange) const;
+    MHD_Result answer(MHD_Connection* connection, Exchange& exchange);
+    MHD_Result hand_to_worker(MHD_Connection* connection, Exchange& exchange);
+    void take_back(HttpConnection& connection);
     void end_oldest();
     void end_overdue();
 
     HttpPages pages;
     Access access;
     HttpLimits limits;
+    std::function<void()> wake;
     MHD_Daemon* daemon = nullptr;
     std::list<HttpConnection> connections; // by age; the first is the oldest
     std::list<HttpConnection> coming;      // handed to the library, which has not accepted it yet
+    std::list<HttpConnection> answering;   // the worker has their requests; they have no deadline meanwhile
+    std::optional<Worker> worker{kMostWaiting};
 };
 
-Exchanges::State::State(HttpPages the_pages, Access the_access, HttpLimits the_limits)
-    : pages(std::move(the_pages)), access(std::move(the_access)), limits(the_limits) {
+namespace {
+
+HttpConnection& connection_of(MHD_Connection* connection) {
+    auto const* const context = ::MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    return *static_cast<HttpConnection*>(context->socket_context);
+}
+
+} // namespace
+
+Exchanges::State::State(HttpPages the_pages, Access the_access, HttpLimits the_limits, std::function<void()> the_wake)
+    : pages(std::move(the_pages)), access(std::move(the_access)), limits(the_limits), wake(std::move(the_wake)) {
     // This class keeps time-outs and the number of connections: the library measures silence, and not the whole time.
-    daemon =
-        ::MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET, 0, nullptr, nullptr, &State::on_request, this, //
-                           MHD_OPTION_NOTIFY_CONNECTION, &State::on_connection, this,                               //
-                           MHD_OPTION_NOTIFY_COMPLETED, &end_exchange, nullptr,                                     //
-                           MHD_OPTION_UNESCAPE_CALLBACK, &leave_escapes, nullptr,                                   //
-                           MHD_OPTION_CONNECTION_MEMORY_LIMIT, limits.head_bytes,                                   //
-                           MHD_OPTION_CONNECTION_LIMIT, static_cast<unsigned>(limits.connections + 1),              //
-                           MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
+    daemon = ::MHD_start_daemon(kDaemonFlags, 0, nullptr, nullptr, &State::on_request, this,                //
+                                MHD_OPTION_NOTIFY_CONNECTION, &State::on_connection, this,                  //
+                                MHD_OPTION_NOTIFY_COMPLETED, &end_exchange, nullptr,                        //
+                                MHD_OPTION_UNESCAPE_CALLBACK, &leave_escapes, nullptr,                      //
+                                MHD_OPTION_CONNECTION_MEMORY_LIMIT, limits.head_bytes,                      //
+                                MHD_OPTION_CONNECTION_LIMIT, static_cast<unsigned>(limits.connections + 1), //
+                                MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
     if (daemon == nullptr) base::fail_system({"cannot start the HTTP server"}, errno);
 }
 
@@ -114,25 +137,24 @@ void Exchanges::State::on_connection(void* self, MHD_Connection*, void** context
         state.connections.splice(state.connections.end(), state.coming);
         *context = &state.connections.back();
     } else {
-        state.connections.remove_if([&](HttpConnection const& it) { return &it == *context; });
+        for (auto* const list : {&state.connections, &state.answering})
+            list->remove_if([&](HttpConnection const& it) { return &it == *context; });
     }
 }
 
 MHD_Result Exchanges::State::on_request(void* self, MHD_Connection* connection, char const* path, char const* method,
                                         char const* version, char const* bytes, std::size_t* size, void** kept) noexcept
     try {
-    auto const& state = *static_cast<State*>(self);
+    auto& state = *static_cast<State*>(self);
     if (*kept == nullptr) {
-        auto const* const context = ::MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
         HttpRequest request{.method = method, .path = path};
         request.has_old_version = std::string_view(version) != MHD_HTTP_VERSION_1_1;
-        request.is_local = static_cast<HttpConnection const*>(context->socket_context)->is_local;
+        request.is_local = connection_of(connection).is_local;
         ::MHD_get_connection_values(connection, MHD_HEADER_KIND, &keep_header, &request);
         return state.begin(connection, std::move(request), kept);
     }
     auto& exchange = *static_cast<Exchange*>(*kept);
-    if (*size == 0)
-        return send(connection, exchange.is_too_large ? too_large() : answer_to(exchange.request, state.pages));
+    if (*size == 0) return state.answer(connection, exchange);
     // The rest of a request that is too large is read until its time is over: the library accepts an answer only at its
     // end.
     if (exchange.request.body.size() + *size > kMaxBodyBytes) exchange.is_too_large = true;
@@ -149,11 +171,50 @@ MHD_Result Exchanges::State::begin(MHD_Connection* connection, HttpRequest reque
     return MHD_YES;
 }
 
+// The library calls this for a whole request, and again after the worker has answered it.
+MHD_Result Exchanges::State::answer(MHD_Connection* connection, Exchange& exchange) {
+    if (exchange.is_too_large) return send(connection, too_large());
+    if (exchange.answer) {
+        take_back(connection_of(connection));
+        return send(connection, *exchange.answer);
+    }
+    if (may_take_long(exchange.request, pages)) return hand_to_worker(connection, exchange);
+    return send(connection, answer_to(exchange.request, pages));
+}
+
+MHD_Result Exchanges::State::hand_to_worker(MHD_Connection* connection, Exchange& exchange) {
+    ::MHD_suspend_connection(connection);
+    auto const task = [this, connection, &exchange] {
+        exchange.answer = answer_to(exchange.request, pages);
+        ::MHD_resume_connection(connection);
+        wake();
+    };
+    if (worker->take(task)) {
+        auto const is_it = [&](HttpConnection const& it) { return &it == &connection_of(connection); };
+        answering.splice(answering.end(), connections, std::ranges::find_if(connections, is_it));
+        answering.back().suspended = connection;
+    } else {
+        exchange.answer = too_many();
+        ::MHD_resume_connection(connection);
+        wake();
+    }
+    return MHD_YES;
+}
+
+void Exchanges::State::take_back(HttpConnection& connection) {
+    auto const is_it = [&](HttpConnection const& it) { return &it == &connection; };
+    auto const place = std::ranges::find_if(answering, is_it);
+    if (place == answering.end()) return; // the worker had not taken it
+    connection.suspended = nullptr;
+    connection.deadline_ns = base::monotonic_ns() + limits.connection_ns; // to take the answer
+    connections.splice(connections.end(), answering, place);
+}
+
 void Exchanges::State::end_oldest() {
-    THALWEG_ASSERT(!connections.empty(), "there is an oldest connection");
+    if (connections.empty()) return; // all wait for the worker
     // The library notices that the other side closed it, removes it, and calls on_connection().
     ::shutdown(connections.front().socket, SHUT_RDWR);
-    connections.front().deadline_ns = ~std::uint64_t{0};
+    connections.front().deadline_ns = kNever;
     connections.splice(connections.end(), connections, connections.begin());
 }
 
@@ -162,15 +223,17 @@ void Exchanges::State::end_overdue() {
     while (!connections.empty() && connections.front().deadline_ns <= now_ns) end_oldest();
 }
 
-Exchanges::Exchanges(HttpPages pages, Access access, HttpLimits limits)
-    : state_(std::make_unique<State>(std::move(pages), std::move(access), limits)) {}
+Exchanges::Exchanges(HttpPages pages, Access access, HttpLimits limits, std::function<void()> wake)
+    : state_(std::make_unique<State>(std::move(pages), std::move(access), limits, std::move(wake))) {}
 
 Exchanges::~Exchanges() = default;
+
+void Exchanges::end() { state_.reset(); }
 
 void Exchanges::add(base::FileDescriptor const& socket, bool is_local) {
     auto& state = *state_;
     // The oldest connection makes room, not the newest: silent clients cannot keep others out.
-    if (state.connections.size() >= state.limits.connections) {
+    if (count() >= state.limits.connections) {
         state.end_oldest();
         ::MHD_run(state.daemon);
     }
@@ -201,6 +264,6 @@ std::uint64_t Exchanges::wait_ns() const {
     return std::min(wait_ns, deadline_ns - std::min(deadline_ns, now_ns));
 }
 
-std::size_t Exchanges::count() const { return state_->connections.size(); }
+std::size_t Exchanges::count() const { return state_->connections.size() + state_->answering.size(); }
 
 } // namespace thalweg::monitor

@@ -1,9 +1,11 @@
 // Connections that speak HTTP through libmicrohttpd (docs/decisions/0035), with one request and one answer each. All
-// methods belong to one thread, and none of them waits.
+// methods belong to one thread, and none of them waits: what may take long is done by a thread of its own, and the
+// connection is suspended meanwhile.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 
 #include "thalweg/base/file_descriptor.h"
@@ -19,8 +21,10 @@ struct HttpLimits {
 
 class Exchanges {
   public:
-    Exchanges(HttpPages pages, Access access, HttpLimits limits); // throws base::SystemError
-    ~Exchanges();                                                 // ends all connections
+    // `wake` is called by another thread if go_on() has something to do. Throws base::SystemError.
+    Exchanges(HttpPages pages, Access access, HttpLimits limits, std::function<void()> wake);
+    ~Exchanges();
+    void end(); // ends all connections, after the request that is being done; nothing else is called afterwards
 
     // `is_local` means that the peer runs as this user. Throws base::SystemError if no descriptor is left.
     void add(base::FileDescriptor const& socket, bool is_local);

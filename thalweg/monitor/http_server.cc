@@ -8,9 +8,9 @@
 #include "thalweg/base/assert.h"
 #include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
-#include "thalweg/monitor/unix_socket.h"
 #include "thalweg/transport/poller.h"
 #include "thalweg/transport/tcp.h"
+#include "thalweg/transport/unix_socket.h"
 
 namespace thalweg::monitor {
 namespace {
@@ -36,7 +36,7 @@ struct HttpServer::State {
 
     transport::Networks allowed;
     std::optional<transport::Listener> listener;
-    std::optional<UnixListener> local_listener;
+    std::optional<transport::UnixListener> local_listener;
     std::string address;
     Exchanges exchanges;
     transport::Poller poller;
@@ -47,7 +47,8 @@ struct HttpServer::State {
 
 HttpServer::State::State(HttpOptions const& options, HttpPages pages)
     : allowed(options.allow),
-      exchanges(std::move(pages), {HostNames(options.host_names, options.address), options.token}, options.limits) {
+      exchanges(std::move(pages), {HostNames(options.host_names, options.address), options.token}, options.limits,
+                [this] { poller.wake(); }) {
     if (options.address.empty() && options.socket_path.empty())
         base::fail_usage({"HTTP has neither an address nor the path of a socket"});
     if (!options.address.empty()) {
@@ -115,10 +116,14 @@ HttpServer::HttpServer(HttpOptions const& options, HttpPages pages)
     state_->thread = std::thread([this] { state_->run(); });
 }
 
-HttpServer::~HttpServer() {
+HttpServer::~HttpServer() { stop(); }
+
+void HttpServer::stop() {
+    if (!state_->thread.joinable()) return;
     state_->stop = true;
     state_->poller.wake();
     state_->thread.join();
+    state_->exchanges.end();
 }
 
 std::string const& HttpServer::address() const { return state_->address; }

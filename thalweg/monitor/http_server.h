@@ -1,5 +1,5 @@
-// Serves metrics, health and control over HTTP to Prometheus, Kubernetes and curl. It has one thread; requests are
-// short and few.
+// Serves metrics, health and control over HTTP to Prometheus, Kubernetes and curl. One thread serves all pages, because
+// requests are short and few. Requests for control may take long: another thread does them, one after the other.
 #pragma once
 
 #include <memory>
@@ -27,6 +27,9 @@ class HttpServer {
     // a limit.
     HttpServer(HttpOptions const& options, HttpPages pages);
     ~HttpServer();
+
+    // Ends all connections, after the request for control that is being done.
+    void stop();
 
     std::string const& address() const; // with the port that the kernel chose; empty: no TCP
     std::string url() const;            // "http://" and the address

@@ -1,9 +1,17 @@
 #include "thalweg/monitor/http_server.h"
 
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <deque>
+#include <future>
 #include <gtest/gtest.h>
+#include <list>
+#include <memory>
 #include <random>
 #include <sys/resource.h>
 #include <thread>
+#include <unistd.h>
 
 #include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
@@ -127,6 +135,86 @@ TEST(HttpServer, WhatTookLongerThanAConnectionMayIsStillAnswered) {
                     "it is stopped\n"));
 }
 
+std::string control_of(std::string const& verb) {
+    return "POST /control/" + verb +
+           " HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer sesame\r\nContent-Length: 0\r\n\r\n";
+}
+
+TEST(HttpServer, PagesDoNotWaitForControl) {
+    auto pages = pages_that_conflict();
+    std::promise<void> drained;
+    pages.control = [end = drained.get_future().share()](auto const& verb, auto const&) {
+        if (verb == "stop") end.wait();
+        return HttpAnswer{200, verb + " done\n"};
+    };
+    HttpServer const server(at_any_port("sesame"), pages);
+    HttpTestClient const stop(server), pause(server);
+    ASSERT_TRUE(stop.connect() && stop.send(control_of("stop")));
+    ASSERT_TRUE(pause.connect() && pause.send(control_of("pause")));
+    for (int i = 0; i < 100; ++i) EXPECT_TRUE(has(get(server, "/metrics"), "answer 42"));
+    EXPECT_TRUE(has(get(server, "/healthz"), "200 OK"));
+    drained.set_value();
+    EXPECT_TRUE(has(stop.rest(), "stop done\n"));
+    EXPECT_TRUE(has(pause.rest(), "pause done\n"));
+}
+
+TEST(HttpServer, SomeRequestsForControlWaitAndMoreAreRefused) {
+    auto pages = pages_that_conflict();
+    std::promise<void> drained;
+    std::atomic<int> done = 0;
+    pages.control = [&, end = drained.get_future().share()](auto const&, auto const&) {
+        end.wait();
+        return HttpAnswer{200, std::to_string(++done) + " done\n"};
+    };
+    HttpServer const server(at_any_port("sesame"), pages);
+    std::list<HttpTestClient> clients;
+    for (int i = 0; i < 20; ++i) {
+        auto const& client = clients.emplace_back(server);
+        ASSERT_TRUE(client.connect() && client.send(control_of("pause")));
+    }
+    // One of them runs and eight wait. The server need not take them in the order in which they were sent.
+    auto const is_answered = [](auto const& client) { return client.is_answered(); };
+    auto const end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    while (std::ranges::count_if(clients, is_answered) < 11) ASSERT_LT(std::chrono::steady_clock::now(), end);
+    for (auto const& client : clients) {
+        if (client.is_answered()) EXPECT_TRUE(has(client.rest(), "503 Service Unavailable"));
+    }
+    auto const waiting = std::ranges::find_if_not(clients, &HttpTestClient::is_answered);
+    ASSERT_NE(waiting, clients.end());
+    clients.erase(waiting); // it went away while its request waited
+    drained.set_value();
+    int answered = 0;
+    for (auto const& client : clients) answered += has(client.rest(), " done\n");
+    EXPECT_GE(answered, 7);
+    EXPECT_LE(done, 9);
+    EXPECT_TRUE(has(get(server, "/metrics"), "answer 42"));
+}
+
+TEST(HttpServer, EndsWithRequestsForControlThatWait) {
+    auto pages = pages_that_conflict();
+    std::promise<void> drained;
+    std::atomic<int> begun = 0;
+    pages.control = [&, end = drained.get_future().share()](auto const&, auto const&) {
+        ++begun;
+        begun.notify_all();
+        end.wait();
+        return HttpAnswer{200, "done\n"};
+    };
+    std::deque<HttpTestClient> clients;
+    {
+        auto server = std::make_unique<HttpServer>(at_any_port("sesame"), pages);
+        for (int i = 0; i < 3; ++i) {
+            auto const& client = clients.emplace_back(*server);
+            ASSERT_TRUE(client.connect() && client.send(control_of("stop")));
+        }
+        begun.wait(0);
+        get(*server, "/metrics"); // the other two wait now
+        std::jthread const ending([&] { server.reset(); });
+        drained.set_value();
+    }
+    for (auto const& client : clients) EXPECT_NE(client.rest(), "timeout");
+}
+
 TEST(HttpServer, EndsAtOnceWhicheverClientsAreConnected) {
     auto const begin_ns = base::monotonic_ns();
     {
@@ -135,6 +223,29 @@ TEST(HttpServer, EndsAtOnceWhicheverClientsAreConnected) {
         ASSERT_TRUE(client.connect());
     }
     EXPECT_LT(base::monotonic_ns() - begin_ns, 20'000 * base::kMsNs);
+}
+
+TEST(HttpServer, WhoMayOpenTheSocketMayControl) {
+    auto options = at_any_port("sesame");
+    options.socket_path = testing::TempDir() + "thalweg-" + std::to_string(::getpid()) + "-control";
+    ::unlink(options.socket_path.c_str());
+    HttpPages const pages{.unhealthy = [] { return std::string(); },
+                          .control =
+                              [](auto const& verb, auto const&) {
+                                  return HttpAnswer{200, verb + " it is\n"};
+                              }};
+    std::string const start = "POST /control/start HTTP/1.1\r\nHost: any.name\r\n\r\n";
+    {
+        HttpServer const server(options, pages);
+        EXPECT_TRUE(has(asked(HttpTestClient(options.socket_path), start), "start it is"));
+        EXPECT_TRUE(
+            has(asked(HttpTestClient(options.socket_path), "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"), "200 OK"));
+        EXPECT_TRUE(has(ask(server, start), "421 ")) << "TCP is still guarded";
+    }
+    options.address = "";
+    HttpServer const local_only(options, pages);
+    EXPECT_EQ(local_only.address(), "");
+    EXPECT_TRUE(has(asked(HttpTestClient(options.socket_path), start), "start it is"));
 }
 
 } // namespace

@@ -16,8 +16,8 @@ struct HttpAnswer {
     std::vector<std::pair<std::string, std::string>> headers = {}; // besides those that every answer has
 };
 
-// The functions that make the pages. A page without a function does not exist. The server's thread calls them; an
-// exception becomes an answer 500.
+// The functions that make the pages. A page without a function does not exist. The server's thread calls them, and
+// another thread calls `control`, which may take long; an exception becomes an answer 500.
 struct HttpPages {
     std::function<std::vector<trace::Sample>()> metrics; // GET /metrics
     std::function<std::string()> unhealthy;              // GET /healthz: why it is unhealthy; empty: it is healthy

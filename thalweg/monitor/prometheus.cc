@@ -36,11 +36,31 @@ std::string labels_of(trace::Sample const& sample) {
     return text.empty() ? "" : "{" + text + "}";
 }
 
-std::string header_of(trace::Sample const& first) {
+char const* type_of(trace::Sample const& sample) {
+    switch (sample.kind) {
+    case trace::Sample::Kind::counter:
+        return "counter";
+    case trace::Sample::Kind::gauge:
+        return "gauge";
+    case trace::Sample::Kind::histogram:
+        return "histogram";
+    }
+    return "untyped";
+}
+
+std::string_view family_of(trace::Sample const& sample) {
+    std::string_view name = sample.name;
+    if (sample.kind != trace::Sample::Kind::histogram) return name;
+    for (std::string_view const ending : {"_bucket", "_count", "_sum"}) {
+        if (name.ends_with(ending)) return name.substr(0, name.size() - ending.size());
+    }
+    return name;
+}
+
+std::string header_of(std::string_view family, trace::Sample const& first) {
     std::string text;
-    if (!first.help.empty()) text = fmt::format("# HELP {} {}\n", first.name, escaped(first.help, false));
-    bool const counts = first.kind == trace::Sample::Kind::counter;
-    return text + fmt::format("# TYPE {} {}\n", first.name, counts ? "counter" : "gauge");
+    if (!first.help.empty()) text = fmt::format("# HELP {} {}\n", family, escaped(first.help, false));
+    return text + fmt::format("# TYPE {} {}\n", family, type_of(first));
 }
 
 } // namespace
@@ -49,8 +69,9 @@ std::string prometheus_text(std::vector<trace::Sample> const& samples) {
     std::vector<std::string> families; // the lines of one family must stand together
     std::map<std::string_view, std::size_t> places;
     for (auto const& sample : samples) {
-        auto const [place, is_new] = places.try_emplace(sample.name, families.size());
-        if (is_new) families.push_back(header_of(sample));
+        auto const family = family_of(sample);
+        auto const [place, is_new] = places.try_emplace(family, families.size());
+        if (is_new) families.push_back(header_of(family, sample));
         families[place->second] += sample.name + labels_of(sample) + " " + number(sample.value) + "\n";
     }
     return fmt::format("{}", fmt::join(families, ""));

@@ -33,6 +33,24 @@ TEST(Prometheus, LabelsOfAnyText) {
               "# TYPE a gauge\na{l=\"C:\\\\x \\\"y\\\"\\nz {}\"} 1\n");
 }
 
+TEST(Prometheus, AHistogramIsOneFamily) {
+    EXPECT_EQ(prometheus_text({
+                  {"a_seconds_bucket", "Time", Kind::histogram, {{"le", "0.1"}}, 1},
+                  {"a_seconds_bucket", "Time", Kind::histogram, {{"le", "+Inf"}}, 2},
+                  {"b_count", "", Kind::counter, {}, 5},
+                  {"a_seconds_count", "Time", Kind::histogram, {}, 2},
+                  {"a_seconds_sum", "Time", Kind::histogram, {}, 0.5},
+              }),
+              "# HELP a_seconds Time\n"
+              "# TYPE a_seconds histogram\n"
+              "a_seconds_bucket{le=\"0.1\"} 1\n"
+              "a_seconds_bucket{le=\"+Inf\"} 2\n"
+              "a_seconds_count 2\n"
+              "a_seconds_sum 0.5\n"
+              "# TYPE b_count counter\n"
+              "b_count 5\n");
+}
+
 std::string written(double value) {
     auto const text = prometheus_text({{"a", "", Kind::gauge, {}, value}});
     return text.substr(text.rfind("a ") + 2);

@@ -3,6 +3,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <poll.h>
 #include <string>
 #include <string_view>
 #include <sys/socket.h>
@@ -35,6 +36,11 @@ class HttpTestClient {
         return ::send(socket_.get(), text.data(), text.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(text.size());
     }
     void send_no_more() const { ::shutdown(socket_.get(), SHUT_WR); }
+    // Returns whether there is something to read, without waiting for it.
+    bool is_answered() const {
+        pollfd wanted{socket_.get(), POLLIN, 0};
+        return ::poll(&wanted, 1, 0) == 1;
+    }
     // Returns everything until the server closes, or "timeout" if it does not.
     std::string rest() const {
         std::string text;

@@ -117,6 +117,9 @@ void check_text(CheckedConfig const& checked, char const* key, std::string const
 void check_server(CheckedConfig const& checked, HandlerConfig const& config) {
     auto const& server = config.server;
     checked.demand(!server.listen.empty(), "server.listen is empty");
+    checked.demand(
+        !server.listen.starts_with("unix:") || server.listen.starts_with("unix:/"),
+        fmt::format("the path of its socket is relative ({}): collectors may run in another folder", server.listen));
     checked.demand(!server.allow.empty(), "server.allow is empty: no client could connect");
     transport::Networks const networks(server.allow);
     checked.demand(server.token.size() <= kMaxTokenBytes,
@@ -164,6 +167,17 @@ void validate(HandlerConfig const& config) {
     checked.demand(!config.hook.library.empty() || config.hook.configuration.empty(),
                    "hook.configuration is given, and hook.library is not");
     checked.demand(config.hook.budget_ns > 0, "hook.budget is 0");
+}
+
+std::string address_for_collectors(HandlerConfig const& config) {
+    if (!config.address.empty()) return config.address;
+    auto const& listen = config.server.listen;
+    bool const is_everywhere = listen.starts_with("0.0.0.0:") || listen.starts_with("[::]:");
+    if (is_everywhere)
+        base::fail_usage({fmt::format("collectors cannot find handler '{}'", config.name),
+                          fmt::format("it listens at {}, which means every network, and is no address", listen),
+                          "add its `address`, such as address = \"host:7700\""});
+    return listen;
 }
 
 std::uint32_t build_threads(HandlerConfig const& config) {

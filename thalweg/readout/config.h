@@ -77,6 +77,7 @@ struct ServerConfig {
 struct HandlerConfig {
     std::string name = "dh0";
     std::string buffer = "thalweg-felix-felix0-0"; // felix::dma_name
+    std::string address;                           // where collectors find it, if that is not `server.listen`
     std::string metrics;                           // address of /metrics, /healthz, /readyz and /control; empty: none
     std::string control_socket;                    // path of a Unix socket for the same pages; empty: none
     std::uint32_t threads = 0;           // threads that build; 0: one for each group, but at most one per processor
@@ -104,6 +105,10 @@ void validate(HandlerConfig const& config);
 constexpr std::uint64_t slots_ahead(IndexConfig const& index, std::uint32_t block_bytes) {
     return 4 * index.window_events + block_bytes;
 }
+
+// Returns where collectors connect to a handler. Throws base::UsageError if it listens on every network and has no
+// `address`.
+std::string address_for_collectors(HandlerConfig const& config);
 
 // Returns the number of threads that build.
 std::uint32_t build_threads(HandlerConfig const& config);

@@ -250,6 +250,31 @@ TEST(ReadoutConfig, WhatCannotWorkIsRefusedWithItsReason) {
     expect_refused("/readout", {{"poll", "1s"}}, "poll is longer");
 }
 
+TEST(ReadoutConfig, CollectorsNeedAnAddressThatIsOne) {
+    EXPECT_EQ(address_for_collectors(parse_one(one_handler())), "127.0.0.1:7700");
+    for (std::string const everywhere : {"0.0.0.0:7700", "[::]:7700"}) {
+        auto json = one_handler();
+        json["handler"][0]["listen"] = everywhere;
+        try {
+            address_for_collectors(parse_one(json)); // the handler itself needs no address
+            FAIL() << everywhere;
+        } catch (base::UsageError const& error) {
+            EXPECT_NE(std::string(error.what()).find("'dh0' (it listens at " + everywhere), std::string::npos)
+                << error.what();
+        }
+        json["handler"][0]["address"] = "dh0.readout:7700";
+        EXPECT_EQ(address_for_collectors(parse_one(json)), "dh0.readout:7700");
+    }
+}
+
+TEST(ReadoutConfig, AUnixSocketHasAWholePath) {
+    auto json = one_handler();
+    json["handler"][0]["listen"] = "unix:/run/dh0.sock";
+    EXPECT_EQ(address_for_collectors(parse_one(json)), "unix:/run/dh0.sock");
+    json["handler"][0]["listen"] = "unix:dh0.sock";
+    EXPECT_NE(refusal(json.dump()).find("the path of its socket is relative (unix:dh0.sock)"), std::string::npos);
+}
+
 TEST(ReadoutConfig, HandlersDoNotShareWhatOnlyOneCanHave) {
     auto const second = [](Json changes) {
         Json handler = {{"group", {{{"source_id", 0x20}, {"elinks", {1}}}}}};
@@ -265,6 +290,10 @@ TEST(ReadoutConfig, HandlersDoNotShareWhatOnlyOneCanHave) {
     json["handler"][0]["control_socket"] = "a.sock";
     json["handler"].push_back(second({{"control_socket", "a.sock"}}));
     EXPECT_NE(refusal(json.dump()).find("the same control_socket, a.sock"), std::string::npos);
+    json = one_handler();
+    json["handler"][0]["address"] = "readout:7700";
+    json["handler"].push_back(second({{"address", "readout:7700"}}));
+    EXPECT_NE(refusal(json.dump()).find("the same address, readout:7700"), std::string::npos);
     json = one_handler();
     json["handler"][0]["listen"] = "127.0.0.1:0";
     json["handler"].push_back(second({{"listen", "127.0.0.1:0"}}));

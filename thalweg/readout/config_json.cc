@@ -119,6 +119,7 @@ HandlerConfig read_handler(ConfigTable& table, HandlerConfig config, Mode mode, 
     table.read("buffer", config.buffer);
     config.server.listen = fmt::format("127.0.0.1:{}", 7700 + position);
     table.read("listen", config.server.listen);
+    table.read("address", config.address);
     table.read("metrics", config.metrics);
     table.read("control_socket", config.control_socket);
     table.read("threads", config.threads);
@@ -150,6 +151,8 @@ void check_distinct(std::vector<HandlerConfig> const& handlers) {
         for (auto const& address : {handler.server.listen, handler.metrics}) // port 0 means any free port
             if (!address.empty() && address != "0" && !address.ends_with(":0"))
                 distinct.add("address", address, handler.name);
+        if (!handler.address.empty() && handler.address != handler.server.listen)
+            distinct.add("address", handler.address, handler.name);
         if (!handler.control_socket.empty()) distinct.add("control_socket", handler.control_socket, handler.name);
         for (auto const& group : handler.groups)
             distinct.add("source_id", fmt::format("{:#x}", group.source_id), handler.name);

@@ -1,5 +1,5 @@
-// The messages that handlers and their clients exchange over TCP (docs/formats/readout-protocol.md). Every message is a
-// MessageHead and `length_bytes` more. All numbers are little endian.
+// The messages that handlers and their clients exchange over stream sockets (docs/formats/readout-protocol.md). Every
+// message is a MessageHead and `length_bytes` more. All numbers are little endian.
 #pragma once
 
 #include <cstddef>
@@ -10,24 +10,25 @@
 
 namespace thalweg::readout {
 
-inline constexpr std::uint16_t kProtocolVersion = 2;
+inline constexpr std::uint16_t kProtocolVersion = 3;
 inline constexpr std::uint32_t kProtocolMarker = 0x52475754; // "TWGR"
 inline constexpr std::uint32_t kMaxRequestEvents = 4096;
+inline constexpr std::size_t kMaxRequestRanges = 64;          // that one message takes or clears
 inline constexpr std::uint64_t kEventsOfEcr = 1 << 24;        // a range never crosses this border
 inline constexpr std::uint32_t kMaxClientMessageBytes = 4096; // the longest message that a server accepts
 
 enum class MessageType : std::uint16_t {
     // from the client
     hello = 1, // Hello; the first message
-    take = 2,  // Take: a range of closed events to own
+    take = 2,  // Take: ranges of closed events to own
     get = 3,   // Get: the events of a range
-    clear = 4, // Clear: forget a range that the client owns
+    clear = 4, // Clear, up to kMaxRequestRanges times: forget ranges that the client owns
     bye = 5,   // empty; the client gives its leases back
     // from the server
     welcome = 16, // Welcome
-    taken = 17,   // Taken
+    taken = 17,   // Taken, then a TakenRange for each further range
     events = 18,  // EventsHead, then for each event an EventRecord and its fragments
-    cleared = 19, // Cleared
+    cleared = 19, // Cleared, for each Clear of the request
     refused = 20, // Refused, then a sentence in UTF-8
 };
 
@@ -65,15 +66,17 @@ struct Welcome {
 };
 static_assert(sizeof(Welcome) == 48);
 
-// The answer comes as soon as there are events and holds up to `count` of them. At the deadline it may hold none.
+// A RangeSeal follows for each further range that the client would take, up to kMaxRequestRanges with the first one.
+// The answer comes as soon as there is a range, and holds those that there are then, of up to `count` events each. At
+// the deadline it may hold none.
 struct Take {
     std::uint32_t run = 0; // 0: the current run
     std::uint32_t count = 0;
     std::uint32_t deadline_ms = 0;
-    std::uint32_t min_count = 1;   // the answer waits until there are so many
+    std::uint32_t min_count = 1;   // no range is shorter, unless it can never become so long
     std::uint32_t left_behind = 0; // 1: only events that no client asked for although later ones were asked for
     std::uint32_t reserved = 0;
-    RangeSeal seal = {}; // the seal of the key with which the range can be cleared
+    RangeSeal seal = {}; // the seal of the key with which the first range can be cleared
 };
 static_assert(sizeof(Take) == 40);
 
@@ -88,6 +91,14 @@ struct Taken {
     std::uint32_t reserved = 0;
 };
 static_assert(sizeof(Taken) == 32);
+
+// A further range: it belongs to the next seal of the Take.
+struct TakenRange {
+    std::uint64_t first = 0;
+    std::uint32_t count = 0;
+    std::uint32_t again = 0;
+};
+static_assert(sizeof(TakenRange) == 16);
 
 // The range lies within one ECR. The answer comes when the whole range is closed, or at the deadline with what there
 // is.
@@ -118,6 +129,7 @@ struct EventRecord {
 };
 static_assert(sizeof(EventRecord) == 16);
 
+// All ranges of one message are of one run.
 struct Clear {
     std::uint64_t first = 0;
     std::uint32_t run = 0;

@@ -8,8 +8,10 @@
 #include <memory>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <sys/un.h>
 
 #include "thalweg/base/error.h"
+#include "thalweg/transport/unix_socket.h"
 
 namespace thalweg::transport {
 namespace {
@@ -70,6 +72,8 @@ Address resolve(std::string const& name, std::uint16_t port) {
     return address;
 }
 
+constexpr std::string_view kLocal = "unix:";
+
 constexpr std::uint8_t kMapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff}; // ::ffff:0:0/96
 
 bool is_mapped(std::vector<std::uint8_t> const& bytes) {
@@ -106,6 +110,7 @@ bool begin_alike(std::vector<std::uint8_t> const& left, std::vector<std::uint8_t
 } // namespace
 
 std::string Address::str() const {
+    if (is_local()) return std::string(kLocal) + reinterpret_cast<sockaddr_un const&>(storage).sun_path;
     char host[NI_MAXHOST] = {};
     char service[NI_MAXSERV] = {};
     if (::getnameinfo(reinterpret_cast<sockaddr const*>(&storage), size_bytes, host, sizeof host, service,
@@ -117,13 +122,22 @@ std::string Address::str() const {
 }
 
 std::uint16_t Address::port() const {
+    if (is_local()) return 0;
     if (storage.ss_family == AF_INET6) return ntohs(reinterpret_cast<sockaddr_in6 const&>(storage).sin6_port);
     return ntohs(reinterpret_cast<sockaddr_in const&>(storage).sin_port);
 }
 
 Address parse_address(std::string_view text) {
+    if (text.starts_with(kLocal)) return unix_address(std::string(text.substr(kLocal.size())));
     auto const [host, port] = split(text);
     return resolve(host, port);
+}
+
+bool names_host(std::string_view text) {
+    if (text.starts_with(kLocal)) return false;
+    auto const host = split(text).host;
+    in6_addr number{};
+    return ::inet_pton(AF_INET, host.c_str(), &number) != 1 && ::inet_pton(AF_INET6, host.c_str(), &number) != 1;
 }
 
 Networks::Networks(std::vector<std::string> const& texts) {

@@ -1,4 +1,4 @@
-// Internet addresses as people write them.
+// Addresses as people write them: of the Internet, and of Unix sockets.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,16 @@ struct Address {
     sockaddr_storage storage = {};
     socklen_t size_bytes = 0;
 
-    std::string str() const; // "127.0.0.1:7700", "[::1]:7700"
+    std::string str() const; // "127.0.0.1:7700", "[::1]:7700", "unix:/run/dh0.sock"
     std::uint16_t port() const;
+    bool is_local() const { return storage.ss_family == AF_UNIX; }
 };
 
-// "127.0.0.1:7700", "[::1]:7700", "localhost:7700", "7700" (on 127.0.0.1). Throws base::UsageError; base::SystemError
-// where a name cannot be resolved.
+// "127.0.0.1:7700", "[::1]:7700", "localhost:7700", "7700" (on 127.0.0.1), "unix:/run/dh0.sock". Throws
+// base::UsageError; base::SystemError where a name cannot be resolved.
 Address parse_address(std::string_view text);
+// Returns whether the host in such a text is a name, whose address may change, and no number. Throws base::UsageError.
+bool names_host(std::string_view text);
 
 // "10.0.0.0/8", "::1/128", "192.168.1.7".
 class Networks {

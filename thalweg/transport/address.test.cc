@@ -18,7 +18,8 @@ std::string refusal(std::string_view text) {
 }
 
 TEST(Address, IsReadAndWrittenAlike) {
-    for (auto const* text : {"127.0.0.1:7700", "0.0.0.0:0", "[::1]:7700", "[::]:65535", "[fe80::1:2]:1"}) {
+    for (auto const* text : {"127.0.0.1:7700", "0.0.0.0:0", "[::1]:7700", "[::]:65535", "[fe80::1:2]:1",
+                             "unix:/run/dh0.sock", "unix:dh0:1"}) {
         EXPECT_EQ(parse_address(text).str(), text);
     }
     EXPECT_EQ(parse_address("[0:0:0:0:0:0:0:1]:80").str(), "[::1]:80");
@@ -41,6 +42,16 @@ TEST(Address, WhatIsNoneIsRefusedWithAReasonAndAForm) {
     EXPECT_NE(refusal("[localhost]:7700").find("brackets"), std::string::npos);
     EXPECT_NE(refusal(":7700").find("0.0.0.0"), std::string::npos);
     EXPECT_FALSE(refusal(std::string_view("a\0b:1", 5)).empty()) << "and not what comes before the zero";
+}
+
+TEST(Address, OfAUnixSocketHasAPathAndNoHost) {
+    EXPECT_TRUE(parse_address("unix:/run/dh0.sock").is_local());
+    EXPECT_FALSE(parse_address("127.0.0.1:1").is_local());
+    EXPECT_FALSE(names_host("unix:/run/dh0.sock")) << "it does not move";
+    EXPECT_EQ(parse_address("unix:/run/dh0.sock").port(), 0);
+    EXPECT_NE(refusal("unix:").find("cannot be a socket"), std::string::npos);
+    EXPECT_NE(refusal("unix:/" + std::string(120, 'x')).find("choose a shorter path"), std::string::npos);
+    EXPECT_FALSE(Networks({"0.0.0.0/0", "::/0"}).contain(parse_address("unix:/run/dh0.sock")));
 }
 
 TEST(Address, AnUnknownHostIsNamed) {

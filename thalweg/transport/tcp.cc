@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 
 #include "thalweg/base/error.h"
 
@@ -47,14 +48,21 @@ void set_congestion_control(base::FileDescriptor const& socket, std::string cons
                       code);
 }
 
+bool is_tcp(base::FileDescriptor const& socket) {
+    int domain = 0;
+    socklen_t size_bytes = sizeof domain;
+    return ::getsockopt(socket.get(), SOL_SOCKET, SO_DOMAIN, &domain, &size_bytes) != 0 || domain != AF_UNIX;
+}
+
 void apply(base::FileDescriptor const& socket, SocketOptions const& options) {
     // Sizes beyond the system's limits are cut to them by the kernel, silently, and that is all right.
-    set_option(socket, IPPROTO_TCP, TCP_NODELAY, 1);
+    set_option(socket, IPPROTO_TCP, TCP_NODELAY, 1); // a Unix socket refuses what only TCP has
     if (options.send_buffer_bytes > 0)
         set_option(socket, SOL_SOCKET, SO_SNDBUF, static_cast<int>(options.send_buffer_bytes));
     if (options.receive_buffer_bytes > 0)
         set_option(socket, SOL_SOCKET, SO_RCVBUF, static_cast<int>(options.receive_buffer_bytes));
-    if (!options.congestion_control.empty()) set_congestion_control(socket, options.congestion_control);
+    if (!options.congestion_control.empty() && is_tcp(socket))
+        set_congestion_control(socket, options.congestion_control);
 }
 
 base::FileDescriptor bound_socket(Address const& address, int& error) {
@@ -131,6 +139,13 @@ Moved moved(ssize_t result, bool zero_is_end) {
 
 Listener listen_at(Address const& address, int backlog) {
     Listener listener;
+    if (address.is_local()) {
+        auto const path = std::string(reinterpret_cast<sockaddr_un const&>(address.storage).sun_path);
+        listener.file = std::make_shared<UnixListener>(path, backlog);
+        listener.socket = base::duplicate(listener.file->socket());
+        listener.address = address;
+        return listener;
+    }
     int error = 0;
     listener.socket = bound_socket(address, error);
     if (error == 0 && ::listen(listener.socket.get(), backlog) != 0) error = errno;

@@ -1,14 +1,16 @@
-// TCP sockets that never block.
+// Stream sockets that never block: TCP, and Unix sockets, which have the same calls.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 
 #include "thalweg/base/file_descriptor.h"
 #include "thalweg/transport/address.h"
+#include "thalweg/transport/unix_socket.h"
 
 namespace thalweg::transport {
 
@@ -21,7 +23,8 @@ struct SocketOptions {
 
 struct Listener {
     base::FileDescriptor socket;
-    Address address; // with the port that the kernel chose
+    Address address;                         // with the port that the kernel chose
+    std::shared_ptr<UnixListener> file = {}; // of a Unix socket, which is removed with it
 };
 // Throws base::SystemError naming the address.
 Listener listen_at(Address const& address, int backlog = 4096);

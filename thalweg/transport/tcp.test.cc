@@ -80,8 +80,8 @@ TEST_P(Tcp, CarriesBytesBothWays) {
     Pair pair(GetParam());
     ASSERT_TRUE(pair.server);
     EXPECT_EQ(connect_error(pair.client), 0);
-    EXPECT_NE(pair.listener.address.port(), 0);
-    EXPECT_NE(pair.peer.port(), 0);
+    EXPECT_EQ(pair.listener.address.port() == 0, pair.peer.is_local());
+    EXPECT_EQ(pair.peer.port() == 0, pair.peer.is_local());
     std::array<std::byte, 5> const hello{std::byte{'h'}, std::byte{'e'}, std::byte{'l'}, std::byte{'l'},
                                          std::byte{'o'}};
     for (auto const* ends : {&pair, &pair}) {
@@ -96,7 +96,7 @@ TEST_P(Tcp, CarriesBytesBothWays) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, Tcp, testing::Values("127.0.0.1:0", "[::1]:0", "localhost:0"));
+INSTANTIATE_TEST_SUITE_P(Families, Tcp, testing::Values("127.0.0.1:0", "[::1]:0", "localhost:0", "unix:local.sock"));
 
 TEST(TcpSockets, NeverBlockNorDelayNorReachChildren) {
     Pair pair;
@@ -174,6 +174,18 @@ TEST(TcpSockets, ARefusedConnectionIsTold) {
     auto const socket = begin_connect(unused);
     EXPECT_TRUE(wait_for(socket, false, true).broken);
     EXPECT_EQ(connect_error(socket), ECONNREFUSED);
+}
+
+TEST(UnixSockets, HaveNoCongestionControlAndCountWhatIsUnread) {
+    Pair pair("unix:counted.sock");
+    ASSERT_TRUE(pair.server);
+    EXPECT_NO_THROW(begin_connect(pair.listener.address, {.congestion_control = "reno"}));
+    EXPECT_EQ(unacknowledged_bytes(pair.server), 0u);
+    std::array<std::byte, 100> bytes{};
+    EXPECT_EQ(send_some(pair.server, bytes).bytes, bytes.size());
+    EXPECT_GE(unacknowledged_bytes(pair.server), bytes.size());
+    EXPECT_EQ(receive_some(pair.client, bytes).bytes, bytes.size());
+    EXPECT_EQ(unacknowledged_bytes(pair.server), 0u);
 }
 
 TEST(TcpSockets, AConnectionNotYetMadeIsNotCalledMade) {

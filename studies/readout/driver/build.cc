@@ -125,12 +125,14 @@ Json measure_build(Arguments& arguments) {
     std::uint64_t seen = 0;
     walk.run(true, [&](Blocks const& blocks) {
         for (auto const& group : groups) group->ring().release(group->ring().closed_event());
+        std::uint64_t position = 0;
         auto const is_own = [&](std::uint16_t elink) { return targets[elink].group != nullptr; };
         auto const take = [&](std::byte const* block, felix::BlockHeader const& header) {
             auto const& target = targets[header.elink];
+            ++position;
             if (target.group == nullptr) return true;
             if (!target.group->has_room()) base::fail_system({"the index is too small for the buffer"});
-            target.group->take_block(target.stream, block);
+            target.group->hold_block(target.stream, block, position);
             return true;
         };
         for (std::uint64_t i = 0; i < blocks.count(); i += kBlocksBetweenTicks) {
@@ -139,6 +141,7 @@ Json measure_build(Arguments& arguments) {
             auto const count = std::min(kBlocksBetweenTicks, blocks.count() - i);
             felix::walk_blocks(blocks.block(i), count, blocks.format().block_bytes, is_own, take);
         }
+        for (auto const& group : groups) group->let_go(); // the buffer is filled again
         return packets_of(groups) - std::exchange(seen, packets_of(groups));
     });
     auto result = walk.result();

@@ -2,6 +2,7 @@
 
 #include <deque>
 
+#include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
 #include "thalweg/base/units.h"
 #include "thalweg/transport/poller.h"
@@ -17,11 +18,12 @@ class Receivers {
     }
 
     Json run(StopSign const& stop) {
+        auto const begin_ns = base::thread_cpu_ns();
         for (std::size_t i = 0; i < options_.in_flight && !idle_.empty(); ++i) ask();
         while (!stop.shown()) {
             for (auto const& ready : poller_.wait(10'000'000)) read(ready.key);
         }
-        return {{"responses", responses_}};
+        return {{"responses", responses_}, {"cpu_ns", base::thread_cpu_ns() - begin_ns}};
     }
 
   private:

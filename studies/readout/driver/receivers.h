@@ -20,7 +20,7 @@ struct ReceiverOptions {
     std::function<std::vector<std::byte>(std::size_t number)> request; // makes the next request
 };
 
-// Runs until the stop sign; {"responses": ...}.
+// Runs until the stop sign; {"responses": ..., "cpu_ns": ...}: the CPU time of its thread from the first request on.
 Json receive_and_drop(ReceiverOptions const& options, StopSign const& stop);
 
 } // namespace thalweg::study

@@ -86,15 +86,17 @@ ReceiverOptions receiver_options(std::uint64_t first_event, std::uint64_t end_ev
 
 struct Served {
     double cpu_ns, fragments, bytes, seconds;
+    double client_ns; // for a response
 };
 
-Served serve(readout::Index& index, ReceiverOptions& options, std::uint64_t duration_ns, bool iovec) {
+Served serve(readout::Index& index, ReceiverOptions& options, std::uint64_t duration_ns, bool iovec,
+             std::string const& listen) {
     Child receivers([&](StopSign const& stop) {
         options.server = transport::parse_address(stop.wait_for_line());
         return receive_and_drop(options, stop);
     });
     readout::ServerConfig config;
-    config.listen = "127.0.0.1:0";
+    config.listen = listen;
     config.threads = 1;
     config.iovec = iovec;
     config.congestion_control = kCongestionControl;
@@ -106,10 +108,12 @@ Served serve(readout::Index& index, ReceiverOptions& options, std::uint64_t dura
     auto const begin_ns = base::monotonic_ns();
     auto const cpu_ns = server.cpu_ns(), fragments = server.fragments_sent(), bytes = server.bytes_sent();
     std::this_thread::sleep_for(std::chrono::nanoseconds(duration_ns));
-    Served const served{
-        static_cast<double>(server.cpu_ns() - cpu_ns), static_cast<double>(server.fragments_sent() - fragments),
-        static_cast<double>(server.bytes_sent() - bytes), static_cast<double>(base::monotonic_ns() - begin_ns) * 1e-9};
-    receivers.finish();
+    Served served{static_cast<double>(server.cpu_ns() - cpu_ns),
+                  static_cast<double>(server.fragments_sent() - fragments),
+                  static_cast<double>(server.bytes_sent() - bytes),
+                  static_cast<double>(base::monotonic_ns() - begin_ns) * 1e-9, 0};
+    auto const received = receivers.finish();
+    served.client_ns = received["cpu_ns"].get<double>() / received["responses"].get<double>();
     if (served.fragments == 0) base::fail_system({"no fragment was sent"});
     return served;
 }
@@ -137,13 +141,15 @@ Json measure_serve(Arguments& arguments) {
     FilledIndex filled;
     readout::Index index(filled.rings());
     auto options = receiver_options(index.first_event(), index.closed_event(), events, connections);
-    auto const served = serve(index, options, duration_ns, arguments.number("iovec", 0) != 0);
+    auto const served =
+        serve(index, options, duration_ns, arguments.number("iovec", 0) != 0, arguments.text("listen", "127.0.0.1:0"));
     auto const bare = bare_write(options, duration_ns, true), warm = bare_write(options, duration_ns, false);
     auto const fragments = static_cast<double>(events * kGroups);
     auto const ns = served.cpu_ns / served.fragments, bare_ns = bare.cpu_ns / bare.responses / fragments;
     auto const warm_ns = warm.cpu_ns / warm.responses / fragments;
     return {{"item", "fragment"},
             {"ns_per_item", ns},
+            {"client_ns", served.client_ns / fragments}, // of a client that drops what it receives
             {"bare_ns", bare_ns},
             {"times_bare_write", ns / bare_ns},
             {"warm_ns", warm_ns},

@@ -14,6 +14,7 @@ OWN: dict[str, list[str]] = {
     "threads": ["0", "1", "2"],
     "queue_depth": ["1", "2", "8"],
     "min_buffers": ["2", "3", "5"],
+    "unbuffered_bytes": ["0 B", "16 KiB", "1 MiB"],
     "ring_size": ["8", "64", "1024"],
     "interim_footer_share": ["0", "0.01", "1"],
     "allocate_ahead_bytes": ["1 MiB", "16 MiB", "64 MiB"],

@@ -12,7 +12,7 @@ namespace thalweg::readout {
 namespace {
 
 constexpr std::uint64_t kBatchBlocks = 256; // number of blocks between two checks for finished events
-constexpr std::uint64_t kLongestPauseNs = 500'000;
+constexpr std::uint64_t kShareHeld = 4;     // at most this part of the buffer is held back
 constexpr std::uint64_t kAccountNs = 1'000'000;
 constexpr std::uint64_t kStepNs = 1'000'000; // the most that the groups' clock advances in one turn
 
@@ -53,9 +53,9 @@ void Builder::stop(std::uint64_t drain_ns) {
 void Builder::run(BuildThread& thread, std::size_t index) {
     ::prctl(PR_SET_TIMERSLACK, 1000UL); // the default, 50 us, is longer than the sleep that is wanted
     if (index < options_.processors.size()) machine::pin_this_thread(options_.processors[index]);
-    auto const longest_step_ns = std::max(kStepNs, 2 * options_.poll_ns);
-    std::uint64_t cursor = 0, accounted_ns = 0, before_ns = base::monotonic_ns();
-    auto pause_ns = options_.poll_ns; // grows while no blocks come
+    std::uint64_t cursor = 0, accounted_ns = 0, before_ns = base::monotonic_ns(), slept_ns = 0;
+    auto pace = pace_of(thread);
+    std::uint64_t read = 0; // blocks since the last sleep
     // The clock of the groups. It stands still while this thread does, because collectors hold a full index or reading
     // is paused, and it hardly moves while the thread waits for a processor. During that time no event grows older, and
     // no link counts as silent.
@@ -65,38 +65,69 @@ void Builder::run(BuildThread& thread, std::size_t index) {
         bool const stopping = stop_at_ns_ != ~0ull;
         auto const published = stopping ? end_.load() : paused_ ? cursor : reader_.published(cursor);
         auto const end = walk(thread, index == 0, cursor, std::min(published, cursor + kBatchBlocks));
+        let_go_of_old(thread, end);
         auto const now = base::monotonic_ns();
         bool const moved = end != cursor, full = published > cursor && !moved;
         if (full) thread.busy_ns.add(now - before_ns);
         bool const waits_for_others = full && thread.full->is_held();
-        if (!waits_for_others && !paused_) clock_ns += std::min(now - before_ns, longest_step_ns);
+        if (!waits_for_others && !paused_) clock_ns += std::min(now - before_ns, std::max(kStepNs, 2 * slept_ns));
         before_ns = now;
         for (auto* const group : thread.groups) group->tick(clock_ns);
+        read += end - cursor;
         cursor = end;
-        thread.position.store(cursor, std::memory_order_release);
+        store_position(thread, cursor);
         release();
         if (now - accounted_ns > kAccountNs) {
             thread.cpu_ns.set(base::thread_cpu_ns());
             accounted_ns = now;
         }
-        if (moved) {
-            pause_ns = options_.poll_ns;
-            continue;
-        }
+        slept_ns = 0;
+        if (moved && (stopping || end < published)) continue;
         if (stopping && (!full || now >= stop_at_ns_)) break;
-        sleep_ns(pause_ns);
-        pause_ns = std::min(pause_ns + pause_ns / 8, std::max(kLongestPauseNs, options_.poll_ns));
+        slept_ns = full ? pace.while_full() : moved ? pace.after_blocks(read, now) : pace.after_nothing();
+        read = 0;
+        sleep_ns(slept_ns);
     }
+    for (auto* const group : thread.groups) group->let_go();
+    store_position(thread, cursor);
+    release();
     thread.cpu_ns.set(base::thread_cpu_ns());
+}
+
+ReadPace Builder::pace_of(BuildThread const& thread) const {
+    PaceLimits limits{.poll_ns = options_.poll_ns,
+                      .turn_blocks = kBatchBlocks,
+                      .buffer_blocks = reader_.block_count(),
+                      .block_bytes = reader_.format().block_bytes};
+    for (auto const* const group : thread.groups)
+        limits.patience_ns = std::min(limits.patience_ns, group->patience_ns());
+    return ReadPace(limits);
+}
+
+// Blocks that are held back take the room of the card: a small buffer has none for them. Nor are any held back while
+// nothing is read, because no others would come.
+void Builder::let_go_of_old(BuildThread& thread, std::uint64_t cursor) {
+    auto const most = reader_.block_count() / kShareHeld;
+    for (auto* const group : thread.groups) {
+        auto const held_from = group->held_from();
+        if (held_from < cursor && (paused_ || cursor - held_from > most)) group->let_go();
+    }
+}
+
+void Builder::store_position(BuildThread& thread, std::uint64_t cursor) {
+    auto needed_from = cursor;
+    for (auto const* const group : thread.groups) needed_from = std::min(needed_from, group->held_from());
+    thread.position.store(needed_from, std::memory_order_release);
 }
 
 // Returns where the walk stopped: at `end`, or at a block for which a ring has no room.
 std::uint64_t Builder::walk(BuildThread& thread, bool counts_strangers, std::uint64_t begin, std::uint64_t end) {
     auto const format = reader_.format();
-    std::uint64_t blocks = 0, foreign = 0, bad = 0;
+    std::uint64_t blocks = 0, foreign = 0, bad = 0, next = begin;
     auto const is_own = [&](std::uint16_t elink) { return thread.owners[elink].group != nullptr; };
     auto const take = [&](std::byte const* block, felix::BlockHeader const& header) {
         auto const owner = thread.owners[header.elink];
+        auto const block_position = next++;
         if (header.magic != format.magic) {
             ++bad;
         } else if (owner.group == nullptr) {
@@ -106,7 +137,7 @@ std::uint64_t Builder::walk(BuildThread& thread, bool counts_strangers, std::uin
                 thread.full = owner.group;
                 return false;
             }
-            owner.group->take_block(owner.stream, block);
+            owner.group->hold_block(owner.stream, block, block_position);
             ++blocks;
         }
         return true;

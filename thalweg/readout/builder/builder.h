@@ -14,12 +14,13 @@
 #include "thalweg/base/thread.h"
 #include "thalweg/felix/dma_buffer.h"
 #include "thalweg/readout/builder/group.h"
+#include "thalweg/readout/builder/read_pace.h"
 
 namespace thalweg::readout {
 
 struct BuilderOptions {
     std::uint32_t threads = 1;
-    std::uint64_t poll_ns = 30'000;                     // how long a thread sleeps if it finds nothing
+    std::uint64_t poll_ns = 30'000;                     // how long a thread sleeps at least if it finds nothing
     std::vector<std::vector<std::uint32_t>> processors; // processors on which each thread may run; empty: any
 };
 
@@ -57,13 +58,16 @@ class Builder {
         std::array<StreamOwner, felix::kElinks> owners = {};
         std::vector<Group*> groups;
         Group* full = nullptr;                   // the group that had no room at the last try
-        std::atomic<std::uint64_t> position = 0; // the end of what this thread has read
+        std::atomic<std::uint64_t> position = 0; // this thread needs no block before it
         base::SharedNumber blocks, foreign_blocks, bad_headers, busy_ns, cpu_ns;
         std::jthread thread;
     };
 
     void run(BuildThread& thread, std::size_t index);
     std::uint64_t walk(BuildThread& thread, bool counts_strangers, std::uint64_t begin, std::uint64_t end);
+    ReadPace pace_of(BuildThread const& thread) const;
+    void let_go_of_old(BuildThread& thread, std::uint64_t cursor);
+    void store_position(BuildThread& thread, std::uint64_t cursor);
     void release();
     void release_to_card() THALWEG_REQUIRES(release_mutex_);
 

@@ -5,7 +5,10 @@
 namespace thalweg::readout {
 
 FragmentWriter::FragmentWriter(GroupContext const& context, GroupHook& hook, std::uint64_t enabled_map)
-    : context_(context), hook_(hook), slices_(context.slices), capacity_bytes_(context.ring.capacity_bytes()) {
+    : context_(context), hook_(hook), slices_(context.slices), capacity_bytes_(context.ring.capacity_bytes()),
+      least_bytes_(
+          std::max(context.options.trigger.l1id_offset + static_cast<std::uint32_t>(sizeof(PacketKey::raw)),
+                   context.options.trigger.bcid_offset + static_cast<std::uint32_t>(sizeof(PacketKey::bcid)))) {
     auto const& options = context.options;
     auto const entries = slices_ ? 0 : static_cast<std::uint32_t>(options.group.elinks.size());
     blank_.header_bytes = static_cast<std::uint16_t>(header_bytes(entries));

@@ -1,7 +1,11 @@
 // Writes packets into the slots of a ring: how a fragment is begun, filled and finished (docs/formats/fragment.md).
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstring>
+#include <span>
 
 #include "thalweg/base/shared_number.h"
 #include "thalweg/base/units.h"
@@ -12,15 +16,19 @@
 
 namespace thalweg::readout {
 
-// Copies short payloads in steps of a vector, beyond the end of both sides: slots and blocks have room for that.
+// Copies short payloads in steps of a vector, beyond the end of both sides: slots and blocks have room for that. Sizes
+// that are mixed, and seldom above kFirstBytes, cost no mispredicted branch.
+template <std::uint32_t kFirstBytes = 32>
 inline void copy_payload(std::byte* to, std::byte const* from, std::uint32_t size_bytes) {
     constexpr std::uint32_t kStep = 32, kShort = 128;
+    static_assert(kFirstBytes <= felix::kReadableBehind);
+    static_assert(kFirstBytes <= kOverhangBytes);
     if (size_bytes > kShort) [[unlikely]] {
         std::memcpy(to, from, size_bytes);
         return;
     }
-    std::memcpy(to, from, kStep);
-    for (std::uint32_t done = kStep; done < size_bytes; done += kStep) std::memcpy(to + done, from + done, kStep);
+    std::memcpy(to, from, kFirstBytes);
+    for (auto done = kFirstBytes; done < size_bytes; done += kStep) std::memcpy(to + done, from + done, kStep);
 }
 
 inline std::uint32_t status_of(std::uint32_t flags) {
@@ -38,6 +46,18 @@ class FragmentWriter {
     // possible, too.
     template <bool kAnyMode>
     bool put(FragmentHeader* fragment, std::size_t stream, felix::Packet const& packet, PacketKey const& key);
+    // Returns the size of the smallest packet that has a whole key.
+    std::uint32_t least_bytes() const { return least_bytes_; }
+    // Writes the fragment of an event with the packet `packets[i][number]` of each stream `streams[i]`: of all streams
+    // that are enabled. Each has at least least_bytes(). Returns false, and leaves an unfinished slot, if one is of
+    // another bunch crossing, or if they do not fit. `entries`, a PayloadEntry each, is empty before the first call.
+    // `kFirstBytes` are copied of each packet in any case; `widest` is the largest size of a packet of the first
+    // stream.
+    using Entries = std::array<std::uint32_t, kMaxStreams>;
+    template <std::uint32_t kFirstBytes>
+    bool write(FragmentHeader* fragment, std::uint64_t event, PacketKey const& key,
+               std::span<std::uint16_t const> streams, std::array<felix::Packet const*, kMaxStreams> const& packets,
+               std::size_t number, std::uint32_t begun_us, Entries& entries, std::uint32_t& widest) const;
     // Finishes the fragment, which is never altered again.
     void finish(FragmentHeader* fragment, std::uint32_t status);
 
@@ -49,12 +69,13 @@ class FragmentWriter {
     GroupHook& hook_;
     bool const slices_;
     std::uint32_t const capacity_bytes_;
+    std::uint32_t const least_bytes_;
     FragmentHeader blank_;
     std::uint32_t typical_bytes_ = 0;
     base::SharedNumber overflows_;
 };
 
-// These two functions decide the speed of building.
+// These functions decide the speed of building.
 inline void FragmentWriter::begin(FragmentHeader* fragment, std::uint64_t event, PacketKey const& key) const {
     *fragment = blank_;
     fragment->event = event;
@@ -98,6 +119,40 @@ inline bool FragmentWriter::put(FragmentHeader* fragment, std::size_t stream, fe
     }
     copy_payload(bytes + offset + head_bytes, packet.data, packet.size_bytes);
     fragment->length_bytes = static_cast<std::uint32_t>(end);
+    return true;
+}
+
+template <std::uint32_t kFirstBytes>
+inline bool FragmentWriter::write(FragmentHeader* fragment, std::uint64_t event, PacketKey const& key,
+                                  std::span<std::uint16_t const> streams,
+                                  std::array<felix::Packet const*, kMaxStreams> const& packets, std::size_t number,
+                                  std::uint32_t begun_us, Entries& entries, std::uint32_t& widest) const {
+    auto const bcid_offset = context_.options.trigger.bcid_offset;
+    auto const capacity_bytes = capacity_bytes_;
+    auto* const bytes = reinterpret_cast<std::byte*>(fragment);
+    std::uint32_t offset = blank_.header_bytes, differs = 0, flags = 0;
+    for (std::size_t index = 0; index < streams.size(); ++index) {
+        auto const packet = packets[index][number];
+        auto const end = offset + static_cast<std::uint32_t>(base::round_up(packet.size_bytes, kPayloadAlignment));
+        if (end > capacity_bytes) [[unlikely]]
+            return false;
+        differs |= static_cast<std::uint32_t>(load<std::uint16_t>(packet.data + bcid_offset) ^ key.bcid);
+        flags |= packet.flags;
+        entries[streams[index]] = offset / 4 | packet.size_bytes << 16; // one store for both members of a PayloadEntry
+        copy_payload<kFirstBytes>(bytes + offset, packet.data, packet.size_bytes);
+        offset = end;
+    }
+    if (differs != 0) [[unlikely]]
+        return false;
+    widest = std::max(widest, packets[0][number].size_bytes);
+    std::memcpy(bytes + sizeof *fragment, entries.data(), blank_.header_bytes - sizeof *fragment);
+    *fragment = blank_;
+    fragment->length_bytes = offset;
+    fragment->status |= flags == 0 ? 0 : status_of(flags);
+    fragment->event = event;
+    fragment->stream_map = blank_.enabled_map;
+    fragment->bcid = key.bcid;
+    fragment->build_us = begun_us;
     return true;
 }
 

@@ -20,7 +20,8 @@ GroupContext::GroupContext(GroupOptions group_options)
 Group::Group(GroupOptions options)
     : context_(std::move(options)), hook_(context_.options), streams_(context_),
       writer_(context_, hook_, streams_.enabled_map()), closer_(context_, streams_, writer_), room_(context_),
-      stretches_(context_, streams_, writer_, closer_, room_) {}
+      stretches_(context_, streams_, writer_, closer_, room_),
+      held_(streams_.enabled_map(), felix::most_packets(context_.options.format)) {}
 
 void Group::take_block(std::size_t index, std::byte const* block) {
     THALWEG_ASSERT(index < streams_.size(), "a block is of a stream of its group");
@@ -30,6 +31,7 @@ void Group::take_block(std::size_t index, std::byte const* block) {
     auto const packets = stream.decoder.decode(block);
     if (packets.empty()) return;
     streams_.note_packets(stream);
+    block_packets_ = packets.size();
     if (hook_.is_there() || context_.slices) {
         take_packets<false>(index, packets);
     } else {
@@ -107,6 +109,7 @@ Group::Lines Group::share_of_prefetching(std::size_t index, std::size_t packets)
 }
 
 void Group::tick(std::uint64_t now_ns) {
+    build_held(now_ns);
     context_.now_ns = now_ns;
     if (!stretches_.have_begun()) return publish();
     auto const newest = stretches_.current().newest_event();
@@ -114,11 +117,15 @@ void Group::tick(std::uint64_t now_ns) {
     newest_event_.set(newest);
     activity.saw(newest);
     streams_.look_for_dead(stretches_.current(), activity.newest_event.load(std::memory_order_relaxed));
+    if (streams_.live_map() != streams_.enabled_map()) let_go();
     stretches_.close(false);
     publish();
+    is_steady_ = is_steady();
+    if (!is_steady_) let_go();
 }
 
 void Group::finish() {
+    let_go();
     stretches_.close(true);
     newest_event_.set(stretches_.current().newest_event());
     publish();

@@ -66,6 +66,14 @@ std::uint64_t GroupStreams::passed_position() const {
     return live_map_ != 0 && passed > distance ? passed - distance : 0;
 }
 
+bool GroupStreams::are_together(std::uint64_t newest_position, std::uint64_t most_behind) const {
+    return std::ranges::all_of(streams_, [&](auto const& stream) {
+        if (!stream->enabled) return true;
+        bool const is_silent = context_.now_ns > stream->last_packet_ns + context_.options.index.dead_after_ns;
+        return !is_silent && !stream->out_of_step && stream->progress + most_behind > newest_position;
+    });
+}
+
 std::uint32_t GroupStreams::why_missing(std::uint64_t missing_map, std::uint64_t position) const {
     std::uint32_t why = 0;
     for (auto map = missing_map; map != 0; map &= map - 1) {

@@ -71,6 +71,9 @@ class GroupStreams {
 
     // Returns a position before which no live stream will send packets any more.
     std::uint64_t passed_position() const;
+    // Returns whether every enabled stream goes on, and its newest packet is at most `most_behind` events behind this
+    // position. A stream that is silent is dead as soon as others go on.
+    bool are_together(std::uint64_t newest_position, std::uint64_t most_behind) const;
     // Returns the status bits of an event that lacks these streams.
     std::uint32_t why_missing(std::uint64_t missing_map, std::uint64_t position) const;
 

@@ -26,6 +26,8 @@ class OpenStretches {
                   RingRoom const& room);
 
     bool have_begun() const { return begun_; } // false before the first packet
+    // Returns whether there is only the current stretch, and no change to another one.
+    bool is_single() const { return !old_ && !candidate_; }
     OpenStretch& current() { return current_; }
     OpenStretch const& current() const { return current_; }
     // Returns the stretch whose events are closed first.

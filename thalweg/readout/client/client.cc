@@ -44,11 +44,11 @@ Client::State::State(ClientOptions const& given)
     for (auto const part : {std::as_bytes(std::span(&head, 1)), std::as_bytes(std::span(options.token))})
         hello.insert(hello.end(), part.begin(), part.end());
     most_message_bytes = options.credit_bytes + (1 << 20);
-    std::vector<transport::Address> addresses;
+    std::vector<transport::MovingAddress> addresses;
     for (auto const& text : options.handlers) {
-        auto const& address = addresses.emplace_back(transport::parse_address(text));
+        auto const& address = addresses.emplace_back(text);
         auto& handler = handlers.emplace_back();
-        handler.address = address.str();
+        handler.address = transport::names_host(text) ? text : address.now().str();
         handler.away_since_ns = base::monotonic_ns();
         for (std::uint32_t i = 0; i < options.connections; ++i) {
             connections.push_back({ClientLink(address, poller, by_key.size()), handlers.size() - 1});
@@ -113,7 +113,7 @@ bool Client::settle(std::uint64_t timeout_ns) {
 
 void Client::commit(RangeId const& range) {
     for (auto const& committed : state_->uncommitted.commit(range))
-        for (auto& handler : state_->handlers) state_->clear(handler, committed);
+        for (auto& handler : state_->handlers) state_->clear(handler, {committed});
 }
 
 // Sends what is queued, waits for messages, and handles them.
@@ -135,6 +135,7 @@ void Client::State::turn(std::uint64_t wait_ns) {
 }
 
 void Client::State::flush() {
+    for (auto& handler : handlers) send_clears(handler);
     for (auto& connection : connections) connection.link.flush();
 }
 
@@ -162,6 +163,7 @@ void Client::State::tell_lease_renewer(std::uint64_t now) {
 
 // The bye comes last, because it gives back what the client owns: a request that still waited would claim it again.
 void Client::State::part(std::uint64_t until_ns) {
+    for (auto& handler : handlers) send_clears(handler);
     for (bool const says_bye : {false, true}) {
         std::vector<ClientLink*> links;
         for (auto& connection : connections)
@@ -212,12 +214,13 @@ void Client::State::connection_lost(HandlerConnection& connection) {
     auto& handler = handlers[connection.handler];
     requests.take_all_of(connection, [&](Request const& request) {
         if (request.type == MessageType::take) {
-            THALWEG_ASSERT(connection.handler != 0 || takes > 0, "every take at the first handler is counted");
-            if (connection.handler == 0) --takes;
+            THALWEG_ASSERT(connection.handler != 0 || takes >= request.keys.size(),
+                           "every take at the first handler is counted");
+            if (connection.handler == 0) takes -= request.keys.size();
             handler.takes_lost = true;
             handler.asks_for_rest = false;
         }
-        if (request.type == MessageType::clear) handler.clears.hold(request.cleared);
+        for (auto const& it : request.cleared) handler.clears.hold(it.range);
         if (request.range) request.range->part(connection.handler).tag = 0;
     });
 }

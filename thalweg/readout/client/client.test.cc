@@ -1,3 +1,4 @@
+#include "thalweg/base/error.h"
 #include "thalweg/readout/client/testing.h"
 
 namespace thalweg::readout {
@@ -185,6 +186,30 @@ TEST(Client, ARangeThatComesAgainIsNotHandedOnAgain) {
     EXPECT_EQ(second.counters.events, 640u);
     EXPECT_EQ(second.counters.again, 640u);
     EXPECT_EQ(one.cleared(), 640u);
+}
+
+TEST(Client, TakesAndClearsManyRangesInOneMessage) {
+    TestHandler one({.events = 64 * 200}), two({.events = 64 * 200, .sources = {3}});
+    auto options = options_for({&one, &two});
+    options.ranges_in_flight = 50;
+    Collected const collected(options);
+    EXPECT_EQ(collected.counters.complete, 64u * 200);
+    EXPECT_EQ(one.cleared(), 64u * 200);
+    EXPECT_EQ(two.cleared(), 64u * 200);
+    EXPECT_LE(one.take_messages(), 100u) << "200 ranges";
+    EXPECT_LE(one.clear_messages(), 100u);
+}
+
+TEST(Client, SaysWhyAHandlerOfAnotherVersionRefusesIt) {
+    TestHandler old({.version = 2});
+    auto options = options_for({&old});
+    options.give_up_ns = 300'000'000;
+    try {
+        Collected const collected(options);
+        FAIL() << "it went on";
+    } catch (base::SystemError const& error) {
+        EXPECT_NE(std::string(error.what()).find("this is another version"), std::string::npos) << error.what();
+    }
 }
 
 } // namespace

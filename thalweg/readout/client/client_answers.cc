@@ -21,6 +21,13 @@ template <class T> T body_of(ReceivedMessage const& message) {
     return value;
 }
 
+template <class T> std::vector<T> all_of(std::span<std::byte const> bytes) {
+    if (bytes.size() % sizeof(T) != 0) base::fail_data({"it sent a message that is cut"});
+    std::vector<T> all(bytes.size() / sizeof(T));
+    if (!all.empty()) std::memcpy(all.data(), bytes.data(), bytes.size());
+    return all;
+}
+
 // No for what only clients send, and for a number that no message has.
 bool is_answer(MessageType type) {
     switch (type) {
@@ -48,7 +55,7 @@ void Client::State::handle(HandlerConnection& connection, ReceivedMessage messag
     bool const is_known = found.has_value();
     auto const request = found.value_or(Request{});
     if (is_known) {
-        if (request.type == MessageType::take && connection.handler == 0) --takes;
+        if (request.type == MessageType::take && connection.handler == 0) takes -= request.keys.size();
         if (request.type == MessageType::take) handlers[connection.handler].asks_for_rest = false;
         if (request.range) request.range->part(connection.handler).tag = 0;
     }
@@ -61,13 +68,13 @@ void Client::State::handle(HandlerConnection& connection, ReceivedMessage messag
             on_welcome(connection, message);
             break;
         case MessageType::taken:
-            if (is_known && request.type == MessageType::take) on_taken(request, body_of<Taken>(message));
+            if (is_known && request.type == MessageType::take) on_taken(request, message);
             break;
         case MessageType::events:
             if (request.range) return on_events(request, std::move(message));
             break;
         case MessageType::cleared:
-            if (is_known && request.type == MessageType::clear) on_cleared(request, body_of<Cleared>(message));
+            if (is_known && request.type == MessageType::clear) on_cleared(request, message);
             break;
         case MessageType::refused:
             on_refused(connection, is_known ? &request : nullptr, message);
@@ -101,7 +108,7 @@ void Client::State::on_welcome(HandlerConnection& connection, ReceivedMessage co
     connection.was_up = true;
     if (options.role == ClientRole::observer && connection.handler == 0) begin_run(welcome.run);
     if (!takes_here) return;
-    for (auto const& range : handler.clears.take_held()) clear(handler, range);
+    for (auto const& range : handler.clears.take_held()) clear(handler, {range});
 }
 
 // Gives back ranges that never arrived here, so that they are given away again. Ranges that the client knows are given
@@ -152,18 +159,28 @@ void Client::State::on_left_behind(RemoteHandler& handler, Request const& reques
     }
     if (taken.run != run) base::fail_data({fmt::format("it gave away events of run {}, not {}", taken.run, run)});
     RangeId const id{taken.run, taken.first, taken.count};
-    if (uncommitted.contain(id)) return uncommitted.add({id, request.key}); // a new key comes with each giving
+    auto const& key = request.keys.front();
+    if (uncommitted.contain(id)) return uncommitted.add({id, key}); // a new key comes with each giving
     counters.left_behind += taken.count;
     counters.gaps -= taken_events.found(taken.first, taken.first + taken.count);
     if (taken.again != 0) counters.again += taken.count;
-    own(taken, request.key);
+    own(taken, key);
     ranges.back().left_behind = true;
 }
 
-void Client::State::on_taken(Request const& request, Taken const& taken) {
-    auto const handler = request.connection->handler;
+void Client::State::check_size(Taken const& taken) const {
     if (taken.count > options.range_events || taken.first > ~0ull - taken.count)
         base::fail_data({fmt::format("it gave away {} events from {} on", taken.count, taken.first)});
+}
+
+void Client::State::on_taken(Request const& request, ReceivedMessage const& message) {
+    auto const handler = request.connection->handler;
+    auto const taken = body_of<Taken>(message);
+    auto const more = all_of<TakenRange>(message.body().subspan(sizeof taken));
+    if (more.size() >= request.keys.size())
+        base::fail_data({fmt::format("it gave away {} ranges", 1 + more.size()),
+                         fmt::format("{} were asked for", request.keys.size())});
+    check_size(taken);
     if (handler != 0) return on_left_behind(handlers[handler], request, taken);
     ended = taken.ended != 0 && taken.count == 0;
     if (taken.count == 0) {
@@ -171,6 +188,16 @@ void Client::State::on_taken(Request const& request, Taken const& taken) {
         next_take_ns = base::monotonic_ns() + kPauseNs;
         return;
     }
+    on_range(taken, request.keys[0]);
+    auto each = taken;
+    for (std::size_t i = 0; i < more.size(); ++i) {
+        each.first = more[i].first, each.count = more[i].count, each.again = more[i].again;
+        check_size(each);
+        on_range(each, request.keys[i + 1]);
+    }
+}
+
+void Client::State::on_range(Taken const& taken, RangeKey const& key) {
     if (taken_events.counts_from_the_beginning(taken))
         base::fail_system({fmt::format("handler {} was restarted and counts events of run {} from the beginning",
                                        handlers[0].address, run),
@@ -178,19 +205,25 @@ void Client::State::on_taken(Request const& request, Taken const& taken) {
                                        taken_events.anew_from()),
                            "start it with another run number"});
     RangeId const id{taken.run, taken.first, taken.count};
-    if (uncommitted.contain(id)) return uncommitted.add({id, request.key}); // a new key comes with each giving
+    if (uncommitted.contain(id)) return uncommitted.add({id, key}); // a new key comes with each giving
     if (taken.again != 0) counters.again += taken.count;
     counters.gaps += taken_events.add(taken);
     if (taken.run != run) begin_run(taken.run);
-    own(taken, request.key);
+    own(taken, key);
 }
 
-void Client::State::on_cleared(Request const& request, Cleared const& cleared) {
-    if (cleared.done != 0) return;
+void Client::State::on_cleared(Request const& request, ReceivedMessage const& message) {
+    auto const answers = all_of<Cleared>(message.body());
+    if (answers.size() != request.cleared.size())
+        base::fail_data({fmt::format("it answers for {} ranges", answers.size()),
+                         fmt::format("{} were to be cleared", request.cleared.size())});
     auto& handler = handlers[request.connection->handler];
-    bool const is_tried =
-        handler.clears.try_again(request.cleared, request.give_up_ns, handler.welcome.lease_ns, base::monotonic_ns());
-    if (!is_tried) ++counters.refused_clears;
+    for (std::size_t i = 0; i < answers.size(); ++i) {
+        if (answers[i].done != 0) continue;
+        bool const is_tried =
+            handler.clears.try_again(request.cleared[i], handler.welcome.lease_ns, base::monotonic_ns());
+        if (!is_tried) ++counters.refused_clears;
+    }
 }
 
 void Client::State::on_events(Request const& request, ReceivedMessage message) {
@@ -210,7 +243,7 @@ void Client::State::on_events(Request const& request, ReceivedMessage message) {
     auto& part = range.part(index);
     handler.without_run_since_ns = 0;
     if (std::exchange(handler.run, range.id().run) != range.id().run)
-        for (auto const& cleared : handler.clears.take_held()) clear(handler, cleared);
+        for (auto const& cleared : handler.clears.take_held()) clear(handler, {cleared});
     if (taken == 0) {
         if (now - part.waiting_since_ns > options.patience_ns) range.lose(index, range.end());
         return;
@@ -255,10 +288,11 @@ void Client::State::on_refused(HandlerConnection& connection, Request const* req
         handler.has_no_rest = is_other_run && refused.run != 0; // otherwise it has not begun yet
     }
     if (request->type != MessageType::clear) return;
-    if (is_other_run && refused.run == 0 && handler.run != request->cleared.id.run) {
-        handler.clears.hold(request->cleared); // until it has begun
-    } else {
-        ++counters.refused_clears;
+    for (auto const& it : request->cleared) {
+        if (is_other_run && refused.run == 0 && handler.run != it.range.id.run)
+            handler.clears.hold(it.range); // until it has begun
+        else
+            ++counters.refused_clears;
     }
 }
 

@@ -20,7 +20,7 @@ void Client::State::greet(HandlerConnection& connection) {
 
 std::uint32_t Client::State::add_request(Request request) {
     request.sent_ns = base::monotonic_ns();
-    return requests.add(request);
+    return requests.add(std::move(request));
 }
 
 void Client::State::ask(bool take_more) {
@@ -38,14 +38,19 @@ void Client::State::ask(bool take_more) {
 void Client::State::take_ranges() {
     auto& connection = handlers[0].first_connection();
     if (!connection.is_ready() || base::monotonic_ns() < next_take_ns) return;
-    for (; ranges.size() + takes < options.ranges_in_flight; ++takes) {
-        auto const key = random_key();
-        auto const tag = add_request({.type = MessageType::take, .connection = &connection, .key = key});
+    while (ranges.size() + takes < options.ranges_in_flight) {
+        std::vector<RangeKey> keys(std::min(options.ranges_in_flight - ranges.size() - takes, kMaxRequestRanges));
+        std::ranges::generate(keys, random_key);
+        std::vector<RangeSeal> seals(keys.size());
+        std::ranges::transform(keys, seals.begin(), seal_of);
+        takes += keys.size();
+        auto const tag = add_request({.type = MessageType::take, .connection = &connection, .keys = std::move(keys)});
         Take const take{.count = options.range_events,
                         .deadline_ms = std::min(options.deadline_ms, kTakeDeadlineMs),
                         .min_count = std::exchange(take_few, false) ? 1 : options.range_events,
-                        .seal = seal_of(key)};
-        connection.link.send(MessageType::take, tag, take);
+                        .seal = seals.front()};
+        connection.link.queue(MessageType::take, tag, std::as_bytes(std::span(&take, 1)),
+                              std::as_bytes(std::span(seals).subspan(1)));
     }
 }
 
@@ -63,7 +68,7 @@ void Client::State::take_what_is_left() {
         handler.asks_for_rest = true;
         handler.has_no_rest = false; // until it reports so again
         auto const key = random_key();
-        auto const tag = add_request({.type = MessageType::take, .connection = &connection, .key = key});
+        auto const tag = add_request({.type = MessageType::take, .connection = &connection, .keys = {key}});
         connection.link.send(MessageType::take, tag,
                              Take{.run = run,
                                   .count = options.range_events,
@@ -130,15 +135,34 @@ bool Client::State::request(ClientRange& range, std::size_t index) {
     return true;
 }
 
-void Client::State::clear(RemoteHandler& handler, OwnRange const& range, std::uint64_t give_up_ns) {
+void Client::State::clear(RemoteHandler& handler, RangeToClear const& what) {
+    if (!handler.is_ready()) return handler.clears.hold(what.range);
+    if (what.range.id.first < handler.anew_until) claim(handler.first_connection(), what.range);
+    handler.clears.add(what);
+}
+
+// Sends what is committed by now: a message clears several ranges, of one run.
+void Client::State::send_clears(RemoteHandler& handler) {
+    if (!handler.clears.has_ready()) return;
+    auto const ready = handler.clears.take_ready();
     auto& connection = handler.first_connection();
-    if (!connection.is_ready()) return handler.clears.hold(range);
-    auto const& id = range.id;
-    if (id.first < handler.anew_until) claim(connection, range);
-    auto const tag = add_request(
-        {.type = MessageType::clear, .connection = &connection, .cleared = range, .give_up_ns = give_up_ns});
-    connection.link.send(MessageType::clear, tag,
-                         Clear{id.first, id.run, static_cast<std::uint32_t>(id.count), range.key});
+    for (std::size_t i = 0; i < ready.size();) {
+        if (!connection.is_ready()) {
+            handler.clears.hold(ready[i++].range);
+            continue;
+        }
+        std::vector<Clear> body;
+        std::vector<RangeToClear> cleared;
+        auto const of_run = ready[i].range.id.run;
+        for (; i < ready.size() && ready[i].range.id.run == of_run && body.size() < kMaxRequestRanges; ++i) {
+            auto const& [id, key] = ready[i].range;
+            body.push_back({id.first, id.run, static_cast<std::uint32_t>(id.count), key});
+            cleared.push_back(ready[i]);
+        }
+        auto const tag =
+            add_request({.type = MessageType::clear, .connection = &connection, .cleared = std::move(cleared)});
+        connection.link.queue(MessageType::clear, tag, std::as_bytes(std::span(body)), {});
+    }
 }
 
 // The rows are safe, so the client asks for the range once more, to own it as soon as it is free, and clears it. If its
@@ -147,9 +171,9 @@ void Client::State::clear_again(std::uint64_t now) {
     for (auto& handler : handlers) {
         if (!handler.is_ready()) continue;
         for (auto const& it : handler.clears.take_due(now)) {
-            if (it.range.id.first >= handler.anew_until)
-                claim(handler.first_connection(), it.range); // otherwise clear() does it
-            clear(handler, it.range, it.give_up_ns);
+            if (it.what.range.id.first >= handler.anew_until)
+                claim(handler.first_connection(), it.what.range); // otherwise clear() does it
+            clear(handler, it.what);
         }
     }
 }

@@ -22,7 +22,7 @@ void ClientLink::enter(Phase phase) {
 void ClientLink::connect() {
     enter(Phase::connecting);
     try {
-        socket_ = transport::begin_connect(address_);
+        socket_ = transport::begin_connect(address_.now());
         poller_.add(socket_.get(), key_, false, true);
         waits_to_send_ = true;
     } catch (base::SystemError const& error) {
@@ -44,6 +44,11 @@ bool ClientLink::finish_connecting() {
 }
 
 void ClientLink::fail(std::string const& why) {
+    leave(why);
+    address_.look_up_again(); // before the next attempt
+}
+
+void ClientLink::leave(std::string const& why) {
     if (socket_) poller_.remove(socket_.get());
     socket_.reset();
     out_.clear();
@@ -64,7 +69,7 @@ void ClientLink::part(std::uint64_t until_ns, std::string const& why) {
         if (moved.closed) break;
         if (moved.bytes == 0) transport::wait_for(socket_, !has_said_all, until_ns - now);
     }
-    fail(why);
+    leave(why);
 }
 
 void ClientLink::queue(MessageType type, std::uint32_t tag, std::span<std::byte const> body,
@@ -117,7 +122,16 @@ bool ClientLink::begin_body(MessagePool& pool, std::uint64_t most_bytes) {
     MessageHead head;
     std::memcpy(&head, head_.data(), sizeof head);
     head_bytes_ = 0;
-    if (head.marker != kProtocolMarker || head.version != kProtocolVersion || head.length_bytes > most_bytes) {
+    bool const is_of_this_version = head.version == kProtocolVersion;
+    // The answer to a hello of another version is a refusal, which is the same in all versions.
+    bool const is_readable = is_of_this_version || head.type == MessageType::refused;
+    if (head.marker == kProtocolMarker && !is_readable) {
+        fail(fmt::format("it speaks version {} of the protocol, and this client version {}: use the same release of "
+                         "Thalweg for both",
+                         head.version, kProtocolVersion));
+        return false;
+    }
+    if (head.marker != kProtocolMarker || head.length_bytes > most_bytes) {
         fail(fmt::format("it sent bytes that are no message (marker {:#010x}, version {}, {} bytes)", head.marker,
                          head.version, head.length_bytes));
         return false;

@@ -7,12 +7,14 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "thalweg/base/file_descriptor.h"
 #include "thalweg/base/memory.h"
 #include "thalweg/readout/client/client_pool.h"
 #include "thalweg/readout/protocol.h"
+#include "thalweg/transport/moving_address.h"
 #include "thalweg/transport/poller.h"
 #include "thalweg/transport/tcp.h"
 
@@ -28,8 +30,8 @@ class ClientLink {
   public:
     enum class Phase : std::uint8_t { away, connecting, greeting, ready };
 
-    ClientLink(transport::Address const& address, transport::Poller& poller, std::uint64_t key)
-        : address_(address), poller_(poller), key_(key) {}
+    ClientLink(transport::MovingAddress address, transport::Poller& poller, std::uint64_t key)
+        : address_(std::move(address)), poller_(poller), key_(key) {}
 
     Phase phase() const { return phase_; }
     std::string const& failure() const { return failure_; } // why it is away
@@ -58,12 +60,13 @@ class ClientLink {
 
   private:
     void enter(Phase phase);
+    void leave(std::string const& why);
     bool receive_head();
     bool begin_body(MessagePool& pool, std::uint64_t most_bytes);
     // Returns false if no bytes came.
     bool receive_into(std::span<std::byte> room, std::size_t& bytes);
 
-    transport::Address address_;
+    transport::MovingAddress address_;
     transport::Poller& poller_;
     std::uint64_t key_;
     base::FileDescriptor socket_;

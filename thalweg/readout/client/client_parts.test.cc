@@ -35,15 +35,15 @@ TEST(OwnRangesDeathTest, MoreThanWasTakenIsNotCommitted) {
 TEST(PendingClears, ARefusedClearIsTriedForTwoLeases) {
     PendingClears clears;
     OwnRange const range{{1, 100, 10}, {}};
-    EXPECT_TRUE(clears.try_again(range, 0, kLeaseNs, 5));
+    EXPECT_TRUE(clears.try_again({range}, kLeaseNs, 5));
     EXPECT_TRUE(clears.tries_again());
     EXPECT_TRUE(clears.take_due(5).empty()) << "not at once";
     auto const due = clears.take_due(5 + kLeaseNs / 8);
     ASSERT_EQ(due.size(), 1u);
     EXPECT_TRUE(clears.empty());
-    EXPECT_EQ(due[0].give_up_ns, 5 + 2 * kLeaseNs);
-    EXPECT_TRUE(clears.try_again(range, due[0].give_up_ns, kLeaseNs, due[0].give_up_ns - 1));
-    EXPECT_FALSE(clears.try_again(range, due[0].give_up_ns, kLeaseNs, due[0].give_up_ns));
+    EXPECT_EQ(due[0].what.give_up_ns, 5 + 2 * kLeaseNs);
+    EXPECT_TRUE(clears.try_again(due[0].what, kLeaseNs, due[0].what.give_up_ns - 1));
+    EXPECT_FALSE(clears.try_again(due[0].what, kLeaseNs, due[0].what.give_up_ns));
 }
 
 TEST(PendingClears, WhatIsHeldForAnotherRunGoesWithIt) {

@@ -64,7 +64,8 @@ struct Client::State {
     void take_what_is_left();
     void sample_ranges();
     bool request(ClientRange& range, std::size_t handler);
-    void clear(RemoteHandler& handler, OwnRange const& range, std::uint64_t give_up_ns = 0);
+    void clear(RemoteHandler& handler, RangeToClear const& what);
+    void send_clears(RemoteHandler& handler);
     void clear_again(std::uint64_t now);
     void claim(HandlerConnection& connection, OwnRange const& range);
     void renew(std::uint64_t now);
@@ -76,8 +77,10 @@ struct Client::State {
     // client_answers.cc
     void handle(HandlerConnection& connection, ReceivedMessage message);
     void on_welcome(HandlerConnection& connection, ReceivedMessage const& message);
-    void on_taken(Request const& request, Taken const& taken);
-    void on_cleared(Request const& request, Cleared const& cleared);
+    void on_taken(Request const& request, ReceivedMessage const& message);
+    void on_range(Taken const& taken, RangeKey const& key);
+    void check_size(Taken const& taken) const;
+    void on_cleared(Request const& request, ReceivedMessage const& message);
     void on_left_behind(RemoteHandler& handler, Request const& request, Taken const& taken);
     bool has_ended(std::uint64_t now);
     void on_events(Request const& request, ReceivedMessage message);
@@ -103,7 +106,7 @@ struct Client::State {
     OwnRanges uncommitted;
     TakenEvents taken_events;
     Sampler sampler;
-    std::size_t takes = 0; // current requests at the first handler
+    std::size_t takes = 0; // ranges that are on order at the first handler
     std::uint64_t next_take_ns = 0;
     bool take_few = false;      // no whole range came for a while: the next one may have any length
     bool ended = false;         // the run is over, and all of it was given away

@@ -19,7 +19,7 @@ constexpr std::uint64_t kLongestSleepNs = 100'000'000;
 
 } // namespace
 
-LeaseRenewer::LeaseRenewer(std::vector<transport::Address> const& handlers, std::vector<std::byte> const& hello,
+LeaseRenewer::LeaseRenewer(std::vector<transport::MovingAddress> const& handlers, std::vector<std::byte> const& hello,
                            std::uint64_t patience_ns)
     : patience_ns_(patience_ns) {
     MessageHead const head{.type = MessageType::hello, .length_bytes = static_cast<std::uint32_t>(hello.size())};
@@ -66,7 +66,7 @@ void LeaseRenewer::renew(std::stop_token const& stop) {
 void LeaseRenewer::connect(std::size_t index) {
     auto& handler = handlers_[index];
     try {
-        auto socket = transport::begin_connect(handler.address);
+        auto socket = transport::begin_connect(handler.address.now());
         poller_.add(socket.get(), index, false, true);
         handler.socket = std::move(socket);
         handler.is_greeted = false;

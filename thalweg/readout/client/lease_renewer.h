@@ -8,9 +8,11 @@
 #include <cstdint>
 #include <deque>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "thalweg/base/file_descriptor.h"
+#include "thalweg/transport/moving_address.h"
 #include "thalweg/transport/poller.h"
 #include "thalweg/transport/tcp.h"
 
@@ -20,7 +22,7 @@ class LeaseRenewer {
   public:
     // `hello` is the body of the client's hello. If the loop has not turned for `patience_ns`, it counts as hung: the
     // renewer sends nothing more, and the leases expire.
-    LeaseRenewer(std::vector<transport::Address> const& handlers, std::vector<std::byte> const& hello,
+    LeaseRenewer(std::vector<transport::MovingAddress> const& handlers, std::vector<std::byte> const& hello,
                  std::uint64_t patience_ns);
 
     // Called by the client's thread.
@@ -33,8 +35,8 @@ class LeaseRenewer {
 
   private:
     struct RenewedHandler {
-        explicit RenewedHandler(transport::Address const& at) : address(at) {}
-        transport::Address address;
+        explicit RenewedHandler(transport::MovingAddress at) : address(std::move(at)) {}
+        transport::MovingAddress address;
         base::FileDescriptor socket = {}; // while it connects and says hello
         bool is_greeted = false;
         std::atomic<std::uint64_t> lease_ns = 0; // 0: not known yet

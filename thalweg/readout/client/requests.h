@@ -6,6 +6,7 @@
 #include <optional>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "thalweg/base/assert.h"
 #include "thalweg/readout/client/client_range.h"
@@ -18,10 +19,9 @@ namespace thalweg::readout {
 struct ClientRequest {
     MessageType type = MessageType::get;
     HandlerConnection* connection = nullptr;
-    ClientRange* range = nullptr; // for a get; nullptr: it only renews the lease
-    OwnRange cleared = {};        // for a clear
-    std::uint64_t give_up_ns = 0; // for a clear that was refused before: a refusal after this time is final
-    RangeKey key = {};            // for a take: the key of the range that is given
+    ClientRange* range = nullptr;           // for a get; nullptr: it only renews the lease
+    std::vector<RangeToClear> cleared = {}; // for a clear
+    std::vector<RangeKey> keys = {};        // for a take: those of the ranges that are given, in their order
     std::uint64_t reserved_bytes = 0;
     std::uint64_t sent_ns = 0;
 };
@@ -35,9 +35,9 @@ class Requests {
     Credit const& credit() const { return credit_; }
 
     // Returns the tag of the request, which is never 0.
-    std::uint32_t add(ClientRequest const& request) {
+    std::uint32_t add(ClientRequest request) {
         if (next_tag_ == 0) ++next_tag_;
-        bool const is_new = requests_.emplace(next_tag_, request).second;
+        bool const is_new = requests_.emplace(next_tag_, std::move(request)).second;
         THALWEG_ASSERT(is_new, "a tag stands for one request at a time");
         THALWEG_ASSERT_COSTLY(reserved_bytes() == credit_.outstanding_bytes(), "every byte of credit has its request");
         return next_tag_++;
@@ -72,7 +72,7 @@ class Requests {
     using ByTag = std::unordered_map<std::uint32_t, ClientRequest>;
 
     ClientRequest remove(ByTag::iterator at) {
-        auto const request = at->second;
+        auto request = std::move(at->second);
         requests_.erase(at);
         credit_.release(request.reserved_bytes);
         return request;

@@ -42,6 +42,8 @@ class TestHandler {
     }
     std::uint64_t given() const { return next_ - options_.first_event; }
     std::uint64_t most_asked_bytes() const { return most_asked_bytes_; } // max_bytes of gets not yet answered
+    std::uint64_t take_messages() const { return take_messages_; }
+    std::uint64_t clear_messages() const { return clear_messages_; }
     void set_silent(bool silent) { silent_ = silent; }
     void set_refuse_clears(bool refuse) { refuse_clears_ = refuse; }
     void set_not_yet(bool not_yet) { not_yet_ = not_yet; }
@@ -136,6 +138,7 @@ class TestHandler {
 
     void handle(Peer& peer, MessageHead const& head, std::byte const* body) {
         if (peer.is_cut) return;
+        if (head.version != options_.version) return refuse_version(peer, head);
         if (head.type == MessageType::hello) {
             auto const hello = read<Hello>(body);
             std::string const token(reinterpret_cast<char const*>(body) + sizeof hello, hello.token_bytes);
@@ -151,21 +154,11 @@ class TestHandler {
         }
         if (silent_ || options_.silent) return;
         if (head.type == MessageType::take) take(peer, head, read<Take>(body));
+        if (head.type == MessageType::clear) clear(peer, head, body);
         if (head.type == MessageType::bye) {
             given_back_.insert(given_back_.end(), leased_.begin(), leased_.end());
             leased_.clear();
             peer.close = true;
-        }
-        if (head.type == MessageType::clear) {
-            auto const range = read<Clear>(body);
-            bool const done = !options_.refuse_clears && !refuse_clears_;
-            if (done) {
-                base::Lock const lock(mutex_);
-                cleared_ += history_.contains(range.first) ? 0 : range.count;
-                history_.add(range.first, range.first + range.count);
-                std::erase_if(leased_, [&](auto const& it) { return it.first == range.first; });
-            }
-            answer(peer, MessageType::cleared, head.tag, Cleared{range.first, range.count, done ? 1u : 0u});
         }
         if (head.type == MessageType::get) {
             auto const get = read<Get>(body);
@@ -175,7 +168,40 @@ class TestHandler {
         }
     }
 
+    // Its answer is of its own version, as that of each handler.
+    void refuse_version(Peer& peer, MessageHead const& head) {
+        std::string const why = "this is another version";
+        put(peer.out, MessageHead{.version = options_.version,
+                                  .type = MessageType::refused,
+                                  .length_bytes = static_cast<std::uint32_t>(sizeof(Refused) + why.size()),
+                                  .tag = head.tag});
+        put(peer.out, Refused{Refusal::malformed, 0});
+        auto const words = std::as_bytes(std::span(why));
+        peer.out.insert(peer.out.end(), words.begin(), words.end());
+        peer.close = true;
+    }
+
+    void clear(Peer& peer, MessageHead const& head, std::byte const* body) {
+        ++clear_messages_;
+        bool const done = !options_.refuse_clears && !refuse_clears_;
+        put(peer.out,
+            MessageHead{.type = MessageType::cleared,
+                        .length_bytes = static_cast<std::uint32_t>(head.length_bytes / sizeof(Clear) * sizeof(Cleared)),
+                        .tag = head.tag});
+        for (std::size_t at = 0; at < head.length_bytes; at += sizeof(Clear)) {
+            auto const range = read<Clear>(body + at);
+            if (done) {
+                base::Lock const lock(mutex_);
+                cleared_ += history_.contains(range.first) ? 0 : range.count;
+                history_.add(range.first, range.first + range.count);
+                std::erase_if(leased_, [&](auto const& it) { return it.first == range.first; });
+            }
+            put(peer.out, Cleared{range.first, range.count, done ? 1u : 0u});
+        }
+    }
+
     void take(Peer& peer, MessageHead const& head, Take const& take) {
+        ++take_messages_;
         Taken taken{.first = next_, .run = options_.run, .continues = options_.continues};
         if (take.left_behind != 0) {
             taken.ended = !options_.goes_on;
@@ -193,7 +219,17 @@ class TestHandler {
             next_ = next_ + taken.count;
         }
         if (taken.count > 0) leased_.emplace_back(taken.first, taken.count);
-        answer(peer, MessageType::taken, head.tag, taken);
+        auto more = taken.count > 0 && taken.again == 0 ? (head.length_bytes - sizeof take) / sizeof(RangeSeal) : 0;
+        more = std::min<std::uint64_t>(more, (end() - next_) / take.count);
+        put(peer.out, MessageHead{.type = MessageType::taken,
+                                  .length_bytes = static_cast<std::uint32_t>(sizeof taken + more * sizeof(TakenRange)),
+                                  .tag = head.tag});
+        put(peer.out, taken);
+        for (; more > 0; --more) {
+            put(peer.out, TakenRange{next_, take.count, 0});
+            leased_.emplace_back(next_.load(), take.count);
+            next_ = next_ + take.count;
+        }
     }
 
     void answer_gathered(Peer& peer) {
@@ -277,6 +313,8 @@ class TestHandler {
     std::atomic<std::uint64_t> next_;
     std::atomic<std::uint64_t> cleared_ = 0;
     std::atomic<std::uint64_t> most_asked_bytes_ = 0;
+    std::atomic<std::uint64_t> take_messages_ = 0;
+    std::atomic<std::uint64_t> clear_messages_ = 0;
     std::atomic<bool> silent_ = false;
     std::atomic<bool> refuse_clears_ = false;
     std::atomic<bool> not_yet_ = false;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "thalweg/readout/fragment.h"
+#include "thalweg/readout/protocol.h"
 
 namespace thalweg::readout::testing {
 
@@ -63,6 +64,7 @@ struct TestHandlerOptions {
     bool continues = false; // the event numbers continue those of an earlier handler
     bool silent = false;    // sends a welcome and nothing else
     std::string token;
+    std::uint16_t version = kProtocolVersion; // of another release: it refuses this client
 };
 
 } // namespace thalweg::readout::testing

@@ -54,7 +54,16 @@ void go_on(std::atomic<bool>& wait) {
     wait.notify_all();
 }
 
-TEST(Delivery, Rule4RangesStayWithACollectorWhoseCallbackTakesLongerThanTheLease) {
+class Delivery : public ::testing::TestWithParam<Way> {
+  protected:
+    Delivery() { OneHandler::way = GetParam(); }
+    ~Delivery() override { OneHandler::way = Way::flattened; }
+};
+
+INSTANTIATE_TEST_SUITE_P(Tcp, Delivery, ::testing::Values(Way::flattened));
+INSTANTIATE_TEST_SUITE_P(Local, Delivery, ::testing::Values(Way::local));
+
+TEST_P(Delivery, Rule4RangesStayWithACollectorWhoseCallbackTakesLongerThanTheLease) {
     OneHandler one, two(kLeaseNs, 2, 2);
     one.begin(kFirst, kEvents), two.begin(kFirst, kEvents);
     std::atomic<bool> waits = true;
@@ -71,7 +80,7 @@ TEST(Delivery, Rule4RangesStayWithACollectorWhoseCallbackTakesLongerThanTheLease
     EXPECT_EQ(slow.client.counters().refused_clears, 0u);
 }
 
-TEST(Delivery, Rule4ACallbackThatHangsKeepsItsRangesOnlyForAWhile) {
+TEST_P(Delivery, Rule4ACallbackThatHangsKeepsItsRangesOnlyForAWhile) {
     OneHandler one;
     one.begin(kFirst, kEvents);
     std::atomic<bool> waits = true;
@@ -83,7 +92,7 @@ TEST(Delivery, Rule4ACallbackThatHangsKeepsItsRangesOnlyForAWhile) {
     slow.client.stop();
 }
 
-TEST(Delivery, Rule4WhoSaysByeGivesItsRangesBackAtOnceWhateverItLeavesUnread) {
+TEST_P(Delivery, Rule4WhoSaysByeGivesItsRangesBackAtOnceWhateverItLeavesUnread) {
     OneHandler one(60'000'000'000);
     one.begin(kFirst, kEvents);
     std::atomic<std::uint64_t> events = 0;
@@ -98,7 +107,7 @@ TEST(Delivery, Rule4WhoSaysByeGivesItsRangesBackAtOnceWhateverItLeavesUnread) {
 
 // The handlers of a readout do not start at the same moment: the first one gives ranges away, the second one has no run
 // yet.
-TEST(Delivery, AHandlerThatBeginsItsRunLaterIsWaitedForAndLosesNothing) {
+TEST_P(Delivery, AHandlerThatBeginsItsRunLaterIsWaitedForAndLosesNothing) {
     OneHandler one(60'000'000'000), two(60'000'000'000, 2, 2);
     one.begin(kFirst, kEvents);
     std::map<std::size_t, std::uint64_t> by_fragments;
@@ -117,7 +126,7 @@ TEST(Delivery, AHandlerThatBeginsItsRunLaterIsWaitedForAndLosesNothing) {
     EXPECT_EQ(client.counters().parts_lost, 0u);
 }
 
-TEST(Delivery, AHandlerThatNeverBeginsTheRunHoldsUpTheOthersOnlyForAWhile) {
+TEST_P(Delivery, AHandlerThatNeverBeginsTheRunHoldsUpTheOthersOnlyForAWhile) {
     OneHandler one, two(kLeaseNs, 2, 2);
     one.begin(kFirst, 500);
     auto options = options_for({&one, &two});
@@ -135,7 +144,7 @@ TEST(Delivery, AHandlerThatNeverBeginsTheRunHoldsUpTheOthersOnlyForAWhile) {
 }
 
 // Events of ranges that were given away before must not hold the handler up: no client would ask for them again.
-TEST(Delivery, Rule5AHandlerThatIsStartedAnewIsToldWhoseTheRangesAre) {
+TEST_P(Delivery, Rule5AHandlerThatIsStartedAnewIsToldWhoseTheRangesAre) {
     OneHandler one(60'000'000'000);
     auto two = std::make_unique<OneHandler>(60'000'000'000, 2, 2);
     one.begin(kFirst, kEvents), two->begin(kFirst, 100);

@@ -1,5 +1,7 @@
 #include "thalweg/readout/handler/pinning.h"
 
+#include <algorithm>
+
 namespace thalweg::readout {
 namespace {
 
@@ -30,6 +32,20 @@ std::vector<std::string> resolve_pinning(std::vector<HandlerConfig>& handlers, m
                handler);
     }
     return plan.warnings;
+}
+
+std::vector<std::string> resolve_own_pinning(std::vector<HandlerConfig>& handlers, std::string const& own,
+                                             machine::Topology const& topology) {
+    auto const is_automatic = [](HandlerConfig const& it) { return it.pinning == "auto"; };
+    auto const automatic = static_cast<std::size_t>(std::ranges::count_if(handlers, is_automatic));
+    auto const is_own = [&](HandlerConfig const& it) { return it.name == own; };
+    auto const place = std::ranges::find_if(handlers, is_own);
+    if (!topology.is_part || automatic <= topology.chiplets.size() || place == handlers.end() || !is_automatic(*place))
+        return resolve_pinning(handlers, topology);
+    std::vector<HandlerConfig> alone{*place};
+    auto warnings = resolve_pinning(alone, topology);
+    *place = alone[0];
+    return warnings;
 }
 
 } // namespace thalweg::readout

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "thalweg/base/error.h"
+#include "thalweg/readout/handler/pinning.h"
 
 namespace thalweg::readout {
 namespace {
@@ -49,6 +50,42 @@ TEST(Placement, EveryHandlerIsPlacedAsItsPinningSays) {
         EXPECT_EQ(made.placements[21 + i].processors, Processors{8 + i});
         EXPECT_EQ(made.placements[21 + i].chiplet, 1u);
     }
+}
+
+HandlerConfig automatic(char const* name) {
+    auto config = handler(name, "auto");
+    config.threads = 3; // otherwise it depends on the machine of the test
+    return config;
+}
+
+TEST(Placement, APartOfTheMachineIsForTheHandlerThatGotIt) {
+    auto part = machine::discover("pack:1 l3:1 core:8 pu:1");
+    part.is_part = true; // a cpuset of one chiplet
+    auto const names = {"dh0", "dh1", "dh2"};
+    for (std::string const own : names) {
+        std::vector<HandlerConfig> handlers;
+        for (auto const* const name : names) handlers.push_back(automatic(name));
+        EXPECT_TRUE(resolve_own_pinning(handlers, own, part).empty()) << own;
+        for (auto const& each : handlers) {
+            EXPECT_EQ(each.build_processors.empty(), each.name != own);
+            if (each.name == own) {
+                EXPECT_EQ(each.build_processors, (std::vector<Processors>{{0}, {1}, {2}}));
+                EXPECT_EQ(each.serve_processors, (std::vector<Processors>{{3}, {4}, {5}, {6}}));
+            }
+        }
+    }
+}
+
+TEST(Placement, OnAWholeMachineHandlersLeaveRoomForEachOther) {
+    for (bool const is_part : {false, true}) {
+        auto machine = machine::discover("pack:1 l3:2 core:8 pu:1");
+        machine.is_part = is_part; // a part with a chiplet for each handler may be for all of them
+        std::vector<HandlerConfig> handlers{automatic("dh0"), automatic("dh1")};
+        EXPECT_TRUE(resolve_own_pinning(handlers, "dh1", machine).empty());
+        EXPECT_EQ(handlers[1].build_processors, (std::vector<Processors>{{8}, {9}, {10}}));
+    }
+    std::vector<HandlerConfig> handlers{automatic("dh0"), automatic("dh1")};
+    EXPECT_EQ(resolve_own_pinning(handlers, "dh1", machine::discover("core:16 pu:1")).size(), 1u);
 }
 
 TEST(Placement, APinThatCannotBeNamesTheHandler) {

@@ -12,6 +12,7 @@
 #include "thalweg/readout/client/client.h"
 #include "thalweg/readout/client/test_handler_options.h"
 #include "thalweg/readout/server/server.h"
+#include "thalweg/readout/server/test_client.h"
 
 namespace thalweg::readout {
 
@@ -22,8 +23,11 @@ inline constexpr std::uint64_t kEvents = 192;            // three ranges
 
 class OneHandler {
   public:
+    // The handlers of a test listen at addresses of this kind.
+    static inline Way way = Way::flattened;
+
     explicit OneHandler(std::uint64_t lease_ns = kLeaseNs, std::uint64_t instance = 1, std::uint32_t source = 1,
-                        std::string const& listen = "127.0.0.1:0") {
+                        std::string const& listen = free_address(way)) {
         config_.listen = listen;
         config_.lease_ns = lease_ns;
         source_ = source;

@@ -49,7 +49,8 @@ std::uint64_t Acceptor::turn(std::vector<std::unique_ptr<ServerThread>> const& t
             }
             auto accepted = transport::accept_from(listener_.socket, options_);
             if (!accepted) return kSleepNs;
-            if (!allowed_.contain(accepted->peer)) {
+            // The mode of a Unix socket says which users may connect.
+            if (!accepted->peer.is_local() && !allowed_.contain(accepted->peer)) {
                 refuse(*accepted,
                        {Refusal::not_allowed,
                         fmt::format("{} accepts no connections from {}", name_, accepted->peer.str())},

@@ -93,11 +93,17 @@ bool Index::claim(std::uint64_t first, std::uint64_t count, RangeOwner const& ow
 }
 
 bool Index::clear(std::uint64_t first, std::uint64_t count, RangeOwner const& owner, std::uint64_t now_ns) {
+    Clearing const clearing{{first, count}, owner.seal};
+    return clear(owner.id, {&clearing, 1}, now_ns).front();
+}
+
+std::vector<bool> Index::clear(OwnerId const& owner, std::span<Clearing const> clearings, std::uint64_t now_ns) {
     leases_.forget_before(first_event());
     auto const before = leases_.cleared_before();
-    if (!leases_.clear(owner, {first, count}, now_ns)) return false;
+    std::vector<bool> done;
+    for (auto const& it : clearings) done.push_back(leases_.clear({owner, it.seal}, it.range, now_ns));
     if (leases_.cleared_before() != before) free_cleared();
-    return true;
+    return done;
 }
 
 bool Index::has_more() {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <sys/uio.h>
 #include <vector>
 
@@ -69,6 +70,12 @@ class Index {
     bool claim(std::uint64_t first, std::uint64_t count, RangeOwner const& owner, std::uint64_t now_ns,
                std::uint64_t reach = kEventsOfEcr);
     bool clear(std::uint64_t first, std::uint64_t count, RangeOwner const& owner, std::uint64_t now_ns);
+    // Clears several ranges, and frees slots once. Returns for each range whether it is cleared.
+    struct Clearing {
+        EventSpan range;
+        RangeSeal seal;
+    };
+    std::vector<bool> clear(OwnerId const& owner, std::span<Clearing const> clearings, std::uint64_t now_ns);
     // Returns whether there are events that no collector owns or has cleared.
     bool has_more();
     // Call it regularly, from one thread: leases learn what was evicted, and expire, and events that no collector wants

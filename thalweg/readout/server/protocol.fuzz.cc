@@ -70,16 +70,24 @@ void add_message(ByteBuffer& out, MessageType type, Body const& body, std::span<
     out.append(bytes);
 }
 
+struct SeveralTakes {
+    Take take;
+    RangeSeal more[2];
+};
+
 // Makes messages: one byte gives the type, the next ones change the expected body.
 ByteBuffer messages_of(std::span<std::uint8_t const> data) {
     ByteBuffer out;
     while (!data.empty()) {
-        auto const type = data.front() % 4;
+        auto const type = data.front() % 6;
         data = data.subspan(1);
         if (type == 0) add_message(out, MessageType::take, Take{.run = 7, .count = 8}, data);
         if (type == 1) add_message(out, MessageType::get, Get{kFirst, 7, 30, 1 << 16, 1000}, data);
         if (type == 2) add_message(out, MessageType::clear, Clear{kFirst, 7, 8}, data);
         if (type == 3) add_message(out, MessageType::hello, Hello{.client = {2, 2}}, data);
+        if (type == 4) add_message(out, MessageType::take, SeveralTakes{{.run = 7, .count = 8}, {}}, data);
+        if (type == 5)
+            add_message(out, MessageType::clear, std::array{Clear{kFirst, 7, 8}, Clear{kFirst + 8, 7, 8}}, data);
     }
     return out;
 }

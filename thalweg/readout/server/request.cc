@@ -30,16 +30,27 @@ std::optional<Problem> problem_of_hello(std::span<std::byte const> body) {
     return std::nullopt;
 }
 
-std::optional<std::size_t> size_of(MessageType type) {
+// The sizes that a message may have behind its head: `bytes`, and up to `most` times `each` more.
+struct MessageSize {
+    std::size_t bytes = 0;
+    std::size_t each = 1;
+    std::size_t most = 0;
+
+    bool fits(std::size_t length) const {
+        return length >= bytes && (length - bytes) % each == 0 && (length - bytes) / each <= most;
+    }
+};
+
+std::optional<MessageSize> size_of(MessageType type) {
     switch (type) {
     case MessageType::take:
-        return sizeof(Take);
+        return MessageSize{sizeof(Take), sizeof(RangeSeal), kMaxRequestRanges - 1};
     case MessageType::get:
-        return sizeof(Get);
+        return MessageSize{sizeof(Get)};
     case MessageType::clear:
-        return sizeof(Clear);
+        return MessageSize{sizeof(Clear), sizeof(Clear), kMaxRequestRanges - 1};
     case MessageType::bye:
-        return 0;
+        return MessageSize{};
     case MessageType::hello: // the first message, which has been read
     case MessageType::welcome:
     case MessageType::taken:
@@ -60,15 +71,24 @@ Framed frame(std::span<std::byte const> bytes) {
     if (head.marker != kProtocolMarker)
         return malformed(fmt::format("a message begins with {:#010x} instead of \"TWGR\"", head.marker));
     if (head.version != kProtocolVersion)
-        return malformed(fmt::format("this is version {} of the protocol, not {}", kProtocolVersion, head.version));
+        return {
+            std::nullopt,
+            Problem{Refusal::malformed,
+                    fmt::format("this handler speaks version {} of the protocol, and the client version {}: use the "
+                                "same release of Thalweg for both",
+                                kProtocolVersion, head.version),
+                    head.version}};
     if (head.length_bytes > kMaxClientMessageBytes - sizeof head)
         return malformed(fmt::format("a message of {} bytes is longer than any that a client may send",
                                      sizeof head + std::size_t{head.length_bytes}));
     auto const size = size_of(head.type);
     if (!size && head.type != MessageType::hello) return malformed(fmt::format("clients send no message {}", type));
-    if (size && head.length_bytes != *size)
-        return malformed(
-            fmt::format("message {} has {} bytes behind its head, not {}", type, *size, head.length_bytes));
+    if (size && !size->fits(head.length_bytes))
+        return malformed(size->most == 0 ? fmt::format("message {} has {} bytes behind its head, not {}", type,
+                                                       size->bytes, head.length_bytes)
+                                         : fmt::format("message {} has {} bytes behind its head and up to {} times {} "
+                                                       "more, not {}",
+                                                       type, size->bytes, size->most, size->each, head.length_bytes));
     if (bytes.size() < sizeof head + head.length_bytes) return {};
     ClientMessage const message{head, bytes.subspan(sizeof head, head.length_bytes)};
     if (head.type == MessageType::hello)
@@ -89,10 +109,22 @@ Request request_of(ClientMessage const& message) {
         if constexpr (requires { body.key; }) request.seal = seal_of(body.key);
         if constexpr (requires { body.deadline_ms; }) request.deadline_ms = body.deadline_ms;
     };
-    if (request.type == MessageType::take) fill(read_as<Take>(message.body));
+    if (request.type == MessageType::take) {
+        fill(read_as<Take>(message.body));
+        request.more_seals.resize((message.body.size() - sizeof(Take)) / sizeof(RangeSeal));
+        if (auto const more = std::as_writable_bytes(std::span(request.more_seals)); !more.empty())
+            std::memcpy(more.data(), message.body.data() + sizeof(Take), more.size());
+    }
     if (request.type == MessageType::get) fill(read_as<Get>(message.body));
     if (request.type == MessageType::clear) fill(read_as<Clear>(message.body));
     return request;
+}
+
+std::vector<Request> clears_of(ClientMessage const& message) {
+    std::vector<Request> clears;
+    for (auto rest = message.body; !rest.empty(); rest = rest.subspan(sizeof(Clear)))
+        clears.push_back(request_of({message.head, rest}));
+    return clears;
 }
 
 std::optional<Problem> problem_of_range(Request const& request) {

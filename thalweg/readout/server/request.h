@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "thalweg/readout/protocol.h"
 
@@ -14,6 +15,7 @@ namespace thalweg::readout {
 struct Problem {
     Refusal why = Refusal::malformed;
     std::string sentence;
+    std::uint16_t version = kProtocolVersion; // of the answer: a client of another version must be able to read it
 };
 
 // A message that lies in a buffer.
@@ -31,7 +33,7 @@ struct Framed {
 };
 Framed frame(std::span<std::byte const> bytes);
 
-// Take, Get and Clear in one type. Members that a message does not have keep their defaults.
+// Take, Get and one range of a Clear in one type. Members that a message does not have keep their defaults.
 struct Request {
     MessageType type = MessageType::get;
     std::uint32_t tag = 0;
@@ -42,15 +44,17 @@ struct Request {
     std::uint32_t min_count = 0;
     bool left_behind = false;
     std::uint32_t deadline_ms = 0;
-    RangeSeal seal = {}; // for a Clear: the seal of its key
+    RangeSeal seal = {};                    // for a Clear: the seal of its key
+    std::vector<RangeSeal> more_seals = {}; // for a Take: those of further ranges
     // Times of the server's clock.
     std::uint64_t arrived_ns = 0;
     std::uint64_t deadline_ns = 0;
 
     std::uint64_t end() const { return first + count; }
 };
-// Expects a message whose length fits its type: frame() has checked it.
-Request request_of(ClientMessage const& message);
+// They expect a message whose length fits its type: frame() has checked it.
+Request request_of(ClientMessage const& message); // of a Clear: its first range
+std::vector<Request> clears_of(ClientMessage const& message);
 std::optional<Problem> problem_of_range(Request const& request);
 
 // Takes equally long for a right and a wrong token.

@@ -11,8 +11,9 @@ using namespace std::chrono_literals;
 
 class ServerRun : public ServerTest {};
 
-INSTANTIATE_TEST_SUITE_P(Flattened, ServerRun, testing::Values(false));
-INSTANTIATE_TEST_SUITE_P(Scattered, ServerRun, testing::Values(true));
+INSTANTIATE_TEST_SUITE_P(Flattened, ServerRun, testing::Values(Way::flattened));
+INSTANTIATE_TEST_SUITE_P(Scattered, ServerRun, testing::Values(Way::scattered));
+INSTANTIATE_TEST_SUITE_P(Local, ServerRun, testing::Values(Way::local));
 
 TEST_P(ServerRun, AtTheEndOfARunTakersGetEverythingAndAreToldSo) {
     start();
@@ -79,6 +80,9 @@ TEST_P(ServerRun, SamplesSayHowLongRequestsTook) {
     double below = 0, seconds = 0;
     for (auto const& it : server->samples()) {
         if (it.name == "thalweg_readout_request_seconds_sum") seconds = it.value;
+        if (it.name.starts_with("thalweg_readout_request_seconds")) {
+            EXPECT_EQ(it.kind, trace::Sample::Kind::histogram) << it.name;
+        }
         if (it.name != "thalweg_readout_request_seconds_bucket") continue;
         EXPECT_GE(it.value, below) << "buckets are cumulative";
         below = it.value;

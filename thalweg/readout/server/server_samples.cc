@@ -54,11 +54,11 @@ void add_latencies(Sum& sum) {
         if (i < 10 && !is_last) continue; // no request is answered within a microsecond
         auto const bound = is_last ? "+Inf" : fmt::format("{:.9g}", static_cast<double>(1ull << i) * 1e-9);
         sum.samples.push_back(
-            {"thalweg_readout_request_seconds_bucket", kLatencyHelp, Sample::Kind::counter, {{"le", bound}}, below});
+            {"thalweg_readout_request_seconds_bucket", kLatencyHelp, Sample::Kind::histogram, {{"le", bound}}, below});
     }
-    sum.samples.push_back({"thalweg_readout_request_seconds_count", kLatencyHelp, Sample::Kind::counter, {}, below});
+    sum.samples.push_back({"thalweg_readout_request_seconds_count", kLatencyHelp, Sample::Kind::histogram, {}, below});
     auto const seconds = sum.of([](auto const& it) -> auto const& { return it.latency_ns; }) * 1e-9;
-    sum.samples.push_back({"thalweg_readout_request_seconds_sum", kLatencyHelp, Sample::Kind::counter, {}, seconds});
+    sum.samples.push_back({"thalweg_readout_request_seconds_sum", kLatencyHelp, Sample::Kind::histogram, {}, seconds});
 }
 
 } // namespace

@@ -1,5 +1,6 @@
 #include "thalweg/readout/server/server_thread.h"
 
+#include <algorithm>
 #include <exception>
 #include <malloc.h>
 #include <pthread.h>
@@ -187,13 +188,14 @@ void ServerThread::hold(ClientConnection& connection) {
     context_.quota->holds(connection.session.role(), std::exchange(connection.held_bytes, now), now);
 }
 
-// Does work for one connection. An error, for example no memory for its answer, ends this connection and no other.
-template <typename Work> void ServerThread::with(std::uint64_t key, Work&& work) {
+// Does work for one connection, and sends what came of it if it `settles`. An error, for example no memory for its
+// answer, ends this connection and no other.
+template <typename Work> void ServerThread::with(std::uint64_t key, Work&& work, bool settles) {
     auto const it = connections_.find(key);
     if (it == connections_.end()) return;
     try {
         work(*it->second);
-        settle(key, *it->second);
+        if (settles) settle(key, *it->second);
     } catch (std::exception const&) {
         context_.counters.broken.add(1);
         remove(key);
@@ -308,32 +310,44 @@ void ServerThread::serve_pending(PendingRequests& requests) {
     while (auto const pending = requests.take_due(closed, context_.now_ns)) resume(*pending);
 }
 
+// Several takes of one client are answered in a turn, and their answers are sent together.
 void ServerThread::serve_takes() {
     if (context_.pending.empty()) return;
-    auto const serve = [&](PendingRequest const pending) {
-        bool served = false;
-        with(pending.connection, [&](ClientConnection& connection) {
-            served = connection.session.try_take(pending.request);
-            if (!served) return;
-            context_.pending.remove(pending.id);
-            connection.session.no_longer_pending(pending.id);
-        });
-        return served;
+    answer_takes();
+    std::ranges::sort(answered_);
+    answered_.erase(std::unique(answered_.begin(), answered_.end()), answered_.end());
+    for (auto const key : std::exchange(answered_, {})) with(key, [](ClientConnection&) {});
+}
+
+bool ServerThread::answer_take(PendingRequest const& given) {
+    auto const pending = given; // it is removed
+    bool served = false;
+    auto const answer = [&](ClientConnection& connection) {
+        served = connection.session.try_take(pending.request);
+        if (!served) return;
+        context_.pending.remove(pending.id);
+        connection.session.no_longer_pending(pending.id);
     };
+    with(pending.connection, answer, false);
+    if (served) answered_.push_back(pending.connection);
+    return served;
+}
+
+void ServerThread::answer_takes() {
     if (!context_.served.ended) {
         while (auto const* pending = context_.pending.easiest_take())
-            if (!serve(*pending)) break;
+            if (!answer_take(*pending)) break;
     }
     if (context_.now_ns < next_slow_takes_ns_) return;
     next_slow_takes_ns_ = context_.now_ns + 10 * base::kMsNs;
     if (!context_.served.ended) {
         while (auto const* pending = context_.pending.take_of_left_behind())
-            if (!serve(*pending)) break;
+            if (!answer_take(*pending)) break;
         return;
     }
     // At the end each answer depends on what the other clients hold.
     for (auto const id : context_.pending.takes())
-        if (auto const* pending = context_.pending.find(id)) serve(*pending);
+        if (auto const* pending = context_.pending.find(id)) answer_take(*pending);
 }
 
 void ServerThread::remove(std::uint64_t key) {

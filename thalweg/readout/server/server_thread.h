@@ -93,11 +93,13 @@ class ServerThread {
     void serve_socket(transport::Ready const& ready);
     static void take_final_messages(ClientConnection& connection);
     void resume(PendingRequest const& pending);
-    template <typename Work> void with(std::uint64_t key, Work&& work);
+    template <typename Work> void with(std::uint64_t key, Work&& work, bool settles = true);
     void serve_observers();
     void serve_unfinished(ClientRole role);
     void serve_pending(PendingRequests& requests);
     void serve_takes();
+    bool answer_take(PendingRequest const& pending);
+    void answer_takes();
     void greet(std::uint64_t key, ClientConnection& connection);
     void hold(ClientConnection& connection);
     bool is_over_budget() const { return observers_credit_ns_ <= 0; }
@@ -121,6 +123,7 @@ class ServerThread {
     std::size_t most_silent_;                        // limit; beyond it the connection that is silent for longest goes
     std::atomic<std::size_t> silent_or_waiting_ = 0; // including those that are handed over and not added yet
     std::vector<std::uint64_t> unfinished_[2];       // keys, by role: their sessions have more to do
+    std::vector<std::uint64_t> answered_;            // keys of clients whose takes were answered in this turn
     std::int64_t observers_credit_ns_ = 0;           // time that observers may still use
     std::uint64_t turned_ns_ = 0;                    // beginning of the last turn
     bool watches_observers_ = true;

@@ -96,11 +96,15 @@ void Session::handle(ClientMessage const& message) {
         return;
     }
     if (index != nullptr && role_ == ClientRole::collector) index->leases().renew(owner_, context_.now_ns);
+    auto& counters = context_.counters;
+    if (type == MessageType::clear) {
+        counters.clears.add(1);
+        return clear(clears_of(message));
+    }
     auto request = request_of(message);
     request.arrived_ns = context_.now_ns;
     request.deadline_ns = context_.now_ns + std::min(request.deadline_ms, kMaxDeadlineMs) * std::uint64_t{1'000'000};
-    auto& counters = context_.counters;
-    (type == MessageType::take ? counters.takes : type == MessageType::get ? counters.gets : counters.clears).add(1);
+    (type == MessageType::take ? counters.takes : counters.gets).add(1);
     handle(request);
 }
 
@@ -122,28 +126,31 @@ void Session::greet(ClientMessage const& message) {
     auto const& served = context_.served;
     if (served.index != nullptr && role_ == ClientRole::collector)
         served.index->leases().renew(owner_, context_.now_ns);
-    say(MessageType::welcome, tag,
-        Welcome{.instance = context_.instance,
-                .run = served.run,
-                .groups = served.groups,
-                .first_event = served.index ? served.index->first_event() : 0,
-                .closed_event = served.index ? served.index->closed_event() : 0,
-                .state = static_cast<std::uint32_t>(served.state),
-                .max_fragment_bytes = served.max_fragment_bytes,
-                .lease_ns = context_.config.lease_ns});
+    Welcome const welcome{.instance = context_.instance,
+                          .run = served.run,
+                          .groups = served.groups,
+                          .first_event = served.index ? served.index->first_event() : 0,
+                          .closed_event = served.index ? served.index->closed_event() : 0,
+                          .state = static_cast<std::uint32_t>(served.state),
+                          .max_fragment_bytes = served.max_fragment_bytes,
+                          .lease_ns = context_.config.lease_ns};
+    say(MessageType::welcome, tag, std::as_bytes(std::span(&welcome, 1)));
+}
+
+std::optional<Problem> Session::problem_of(Request const& request) const {
+    if (role_ == ClientRole::observer && request.type != MessageType::get)
+        return Problem{Refusal::not_owner, "an observer takes and clears nothing"};
+    if (auto problem = problem_of_range(request)) return problem;
+    bool const any_run = request.type == MessageType::take && request.run == 0;
+    if (!any_run && !is_served(request.run))
+        return Problem{Refusal::wrong_run, problem_of_run(context_.name, context_.served, request.run)};
+    return std::nullopt;
 }
 
 void Session::handle(Request const& request) {
-    bool const is_get = request.type == MessageType::get;
-    if (role_ == ClientRole::observer && !is_get)
-        return refuse({Refusal::not_owner, "an observer takes and clears nothing"}, request.tag);
-    if (auto const problem = problem_of_range(request)) return refuse(*problem, request.tag);
-    bool const any_run = request.type == MessageType::take && request.run == 0;
-    if (!any_run && !is_served(request.run))
-        return refuse({Refusal::wrong_run, problem_of_run(context_.name, context_.served, request.run)}, request.tag);
-    if (is_get) return get(request);
+    if (auto const problem = problem_of(request)) return refuse(*problem, request.tag);
+    if (request.type == MessageType::get) return get(request);
     THALWEG_ASSERT(admitted_ && role_ == ClientRole::collector, "only collectors take and clear");
-    if (request.type == MessageType::clear) return clear(request);
     if (!try_take(request)) keep_pending(request);
 }
 
@@ -159,41 +166,58 @@ void Session::get(Request const& request) {
     keep_pending(request);
 }
 
-void Session::clear(Request const& request) {
-    bool const done =
-        context_.served.index->clear(request.first, request.count, {owner_, request.seal}, context_.now_ns);
-    answered(request);
-    say(MessageType::cleared, request.tag, Cleared{request.first, request.count, done});
+// Clears all ranges of a message, or none of them if one is refused.
+void Session::clear(std::vector<Request> const& requests) {
+    auto const tag = requests.front().tag;
+    for (auto const& request : requests)
+        if (auto const problem = problem_of(request)) return refuse(*problem, tag);
+    THALWEG_ASSERT(admitted_ && role_ == ClientRole::collector, "only collectors take and clear");
+    std::vector<Index::Clearing> clearings;
+    clearings.reserve(requests.size());
+    for (auto const& request : requests) clearings.push_back({{request.first, request.count}, request.seal});
+    auto const done = context_.served.index->clear(owner_, clearings, context_.now_ns);
+    std::vector<Cleared> answers;
+    for (std::size_t i = 0; i < requests.size(); ++i)
+        answers.push_back({requests[i].first, requests[i].count, done[i] ? 1u : 0u});
+    answered(context_.now_ns);
+    say(MessageType::cleared, tag, std::as_bytes(std::span(answers)));
 }
 
 bool Session::try_take(Request const& request) {
     auto const& served = context_.served;
     Taken taken{.run = served.run, .continues = served.continues};
-    if (served.index != nullptr) {
-        auto& leases = served.index->leases();
-        auto const held = leases.outstanding();
-        auto const room = context_.config.outstanding_events - std::min(context_.config.outstanding_events, held);
-        // Events that were left behind hold up all others, so they are given whatever else is outstanding.
-        auto const count = request.left_behind ? request.count : std::min<std::uint64_t>(request.count, room);
-        auto const min_count = served.ended ? 1 : std::clamp<std::uint64_t>(request.min_count, 1, request.count);
-        if (count >= min_count || served.ended) {
-            auto const taking = request.left_behind
-                                    ? served.index->take_left_behind({owner_, request.seal}, count, context_.now_ns)
-                                    : served.index->take({owner_, request.seal}, count, min_count, context_.now_ns);
-            if (taking) {
-                taken.first = taking->range.first;
-                taken.count = static_cast<std::uint32_t>(taking->range.count);
-                taken.again = taking->again;
-            }
-        }
-        // Other clients may die before they clear. Their ranges would then go to clients that still ask.
-        bool const others_done = served.drained || leases.outstanding(owner_) == 0;
-        taken.ended = taken.count == 0 && served.ended && others_done && !served.index->has_more();
+    std::vector<TakenRange> more;
+    for (std::size_t i = 0; served.index != nullptr && i <= request.more_seals.size(); ++i) {
+        auto const taking = take_one(request, i == 0 ? request.seal : request.more_seals[i - 1]);
+        if (!taking) break;
+        auto const count = static_cast<std::uint32_t>(taking->range.count);
+        if (i == 0)
+            taken.first = taking->range.first, taken.count = count, taken.again = taking->again;
+        else
+            more.push_back({taking->range.first, count, taking->again});
+    }
+    // Other clients may die before they clear. Their ranges would then go to clients that still ask.
+    if (taken.count == 0 && served.index != nullptr && served.ended) {
+        bool const others_done = served.drained || served.index->leases().outstanding(owner_) == 0;
+        taken.ended = others_done && !served.index->has_more();
     }
     if (taken.count == 0 && taken.ended == 0 && context_.now_ns < request.deadline_ns) return false;
-    answered(request);
-    say(MessageType::taken, request.tag, taken);
+    answered(request.arrived_ns);
+    say(MessageType::taken, request.tag, std::as_bytes(std::span(&taken, 1)), std::as_bytes(std::span(more)));
     return true;
+}
+
+std::optional<Leases::Taking> Session::take_one(Request const& request, RangeSeal const& seal) {
+    auto const& served = context_.served;
+    auto const held = served.index->leases().outstanding();
+    auto const room = context_.config.outstanding_events - std::min(context_.config.outstanding_events, held);
+    // Events that were left behind hold up all others, so they are given whatever else is outstanding.
+    auto const count = request.left_behind ? request.count : std::min<std::uint64_t>(request.count, room);
+    auto const min_count = served.ended ? 1 : std::clamp<std::uint64_t>(request.min_count, 1, request.count);
+    if (count < min_count && !served.ended) return std::nullopt;
+    RangeOwner const owner{owner_, seal};
+    return request.left_behind ? served.index->take_left_behind(owner, count, context_.now_ns)
+                               : served.index->take(owner, count, min_count, context_.now_ns);
 }
 
 void Session::keep_pending(Request const& request) {
@@ -258,12 +282,12 @@ void Session::count(Request const& request, Index::Tally const& tally) {
     for (std::size_t i = 0; i < tally.events.size(); ++i) counters.events[i].add(tally.events[i]);
     counters.fragments.add(tally.fragments);
     counters.responses.add(1);
-    answered(request);
+    answered(request.arrived_ns);
 }
 
-void Session::answered(Request const& request) {
+void Session::answered(std::uint64_t arrived_ns) {
     context_.now_ns = base::monotonic_ns();
-    context_.counters.add_latency(context_.now_ns - std::min(context_.now_ns, request.arrived_ns));
+    context_.counters.add_latency(context_.now_ns - std::min(context_.now_ns, arrived_ns));
 }
 
 void Session::refuse(Problem const& problem, std::uint32_t tag) {
@@ -273,16 +297,19 @@ void Session::refuse(Problem const& problem, std::uint32_t tag) {
     over_ = problem.why == Refusal::malformed || problem.why == Refusal::not_allowed || problem.why == Refusal::busy;
 }
 
-template <typename Body> void Session::say(MessageType type, std::uint32_t tag, Body const& body) {
-    MessageHead const head{.type = type, .length_bytes = sizeof body, .tag = tag};
-    outbox_.add_small(std::as_bytes(std::span(&head, 1)));
-    outbox_.add_small(std::as_bytes(std::span(&body, 1)));
+void Session::say(MessageType type, std::uint32_t tag, std::span<std::byte const> body,
+                  std::span<std::byte const> more) {
+    MessageHead const head{
+        .type = type, .length_bytes = static_cast<std::uint32_t>(body.size() + more.size()), .tag = tag};
+    for (auto const bytes : {std::as_bytes(std::span(&head, 1)), body, more})
+        if (!bytes.empty()) outbox_.add_small(bytes);
 }
 
 ByteBuffer refusal(Problem const& problem, std::uint32_t run, std::uint32_t tag) {
     ByteBuffer message;
     auto const bytes = static_cast<std::uint32_t>(sizeof(Refused) + problem.sentence.size());
-    message.append(MessageHead{.type = MessageType::refused, .length_bytes = bytes, .tag = tag});
+    message.append(
+        MessageHead{.version = problem.version, .type = MessageType::refused, .length_bytes = bytes, .tag = tag});
     message.append(Refused{problem.why, run});
     message.append(problem.sentence.data(), problem.sentence.size());
     return message;

@@ -18,6 +18,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -80,15 +81,18 @@ class Session {
     void greet(ClientMessage const& message);
     void handle(Request const& request);
     void get(Request const& request);
-    void clear(Request const& request);
+    std::optional<Leases::Taking> take_one(Request const& request, RangeSeal const& seal);
+    void clear(std::vector<Request> const& requests);
+    std::optional<Problem> problem_of(Request const& request) const;
     void keep_pending(Request const& request);
     void send_events(Request const& request, bool with_open);
     void send_pieces(Request const& request, Index::Limits const& limits);
     void put_head(std::byte* at, Request const& request, std::uint64_t next, std::uint64_t bytes) const;
     void count(Request const& request, Index::Tally const& tally);
-    void answered(Request const& request);
+    void answered(std::uint64_t arrived_ns);
     void refuse(Problem const& problem, std::uint32_t tag);
-    template <typename Body> void say(MessageType type, std::uint32_t tag, Body const& body);
+    void say(MessageType type, std::uint32_t tag, std::span<std::byte const> body,
+             std::span<std::byte const> more = {});
 
     bool is_served(std::uint32_t run) const { return context_.served.run != 0 && run == context_.served.run; }
 

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <arpa/inet.h>
+#include <atomic>
 #include <cstring>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <string>
 #include <sys/socket.h>
+#include <unistd.h>
 #include <vector>
 
 #include "thalweg/base/file_descriptor.h"
@@ -31,6 +33,12 @@ struct Received {
                                              : std::string(reinterpret_cast<char const*>(body.data()) + sizeof(Refused),
                                                            body.size() - sizeof(Refused));
     }
+    // Returns what follows in the body from `at` on.
+    template <typename T> std::vector<T> rest(std::size_t at = 0) const {
+        std::vector<T> all;
+        for (; at + sizeof(T) <= body.size(); at += sizeof(T)) std::memcpy(&all.emplace_back(), &body[at], sizeof(T));
+        return all;
+    }
     std::vector<EventRecord> records() const {
         std::vector<EventRecord> result;
         for (std::size_t at = sizeof(EventsHead); at + sizeof(EventRecord) <= body.size(); at += sizeof(EventRecord)) {
@@ -46,11 +54,23 @@ struct Received {
     }
 };
 
+// The ways to the clients of a server: over TCP, where answers are copied together or sent from where they lie, and
+// over a Unix socket.
+enum class Way : std::uint8_t { flattened, scattered, local };
+
+// Returns an address that is free: of TCP, or of a Unix socket.
+inline std::string free_address(Way way) {
+    static std::atomic<int> number = 0;
+    if (way != Way::local) return "127.0.0.1:0";
+    return "unix:" + ::testing::TempDir() + "thalweg-" + std::to_string(::getpid()) + "-" + std::to_string(++number);
+}
+
 class TestClient {
   public:
     explicit TestClient(std::string const& address, int receive_buffer_bytes = 0)
-        : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-        auto const at = transport::parse_address(address);
+        : TestClient(transport::parse_address(address), receive_buffer_bytes) {}
+    TestClient(transport::Address const& at, int receive_buffer_bytes)
+        : socket_(::socket(at.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
         timeval const patience{30, 0};
         ::setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
         if (receive_buffer_bytes > 0)
@@ -85,9 +105,32 @@ class TestClient {
         if (get.seal == RangeSeal{}) get.seal = seal_of({});
         send(MessageType::get, &get, sizeof get, tag);
     }
+    // Asks `count` times, with tags from 0 on. They are sent together, because a Unix socket has room for few messages.
+    void get_often(Get get, std::uint32_t count) {
+        get.seal = seal_of({});
+        std::vector<std::byte> bytes(count * (sizeof(MessageHead) + sizeof get));
+        auto* at = bytes.data();
+        for (std::uint32_t tag = 0; tag < count; ++tag) {
+            MessageHead const head{.type = MessageType::get, .length_bytes = sizeof get, .tag = tag};
+            std::memcpy(at, &head, sizeof head);
+            std::memcpy(at + sizeof head, &get, sizeof get);
+            at += sizeof head + sizeof get;
+        }
+        send_bytes(bytes.data(), bytes.size());
+    }
     void take(Take take, std::uint32_t tag = 0) {
         if (take.seal == RangeSeal{}) take.seal = seal_of({});
         send(MessageType::take, &take, sizeof take, tag);
+    }
+    // Takes several ranges.
+    void take(Take const& take, std::vector<RangeSeal> const& more) {
+        std::vector<std::byte> body(sizeof take + more.size() * sizeof(RangeSeal));
+        std::memcpy(body.data(), &take, sizeof take);
+        if (!more.empty()) std::memcpy(&body[sizeof take], more.data(), more.size() * sizeof(RangeSeal));
+        send(MessageType::take, body.data(), body.size());
+    }
+    void clear(std::vector<Clear> const& clears) {
+        send(MessageType::clear, clears.data(), clears.size() * sizeof(Clear));
     }
     void clear(Clear const& clear, std::uint32_t tag = 0) { send(MessageType::clear, &clear, sizeof clear, tag); }
     void bye() { send(MessageType::bye, nullptr, 0); }

@@ -1,4 +1,4 @@
-// A server over a ring that tests fill, once for each way of sending.
+// A server over a ring that tests fill, once for each way to its clients.
 #pragma once
 
 #include <chrono>
@@ -17,11 +17,11 @@ namespace thalweg::readout {
 inline constexpr std::uint32_t kRun = 7;
 inline constexpr std::uint32_t kAll = ~0u; // bytes
 
-class ServerTest : public testing::TestWithParam<bool> {
+class ServerTest : public testing::TestWithParam<Way> {
   protected:
     ServerTest() {
-        config.listen = "127.0.0.1:0";
-        config.iovec = GetParam();
+        config.listen = free_address(GetParam());
+        config.iovec = GetParam() == Way::scattered;
         config.lease_ns = 60'000'000'000; // no lease expires because the machine is busy
     }
     void start(std::uint64_t slots = 4096) {

@@ -1,4 +1,4 @@
-#include "thalweg/monitor/unix_socket.h"
+#include "thalweg/transport/unix_socket.h"
 
 #include <cerrno>
 #include <cstring>
@@ -10,31 +10,17 @@
 
 #include "thalweg/base/error.h"
 
-namespace thalweg::monitor {
+namespace thalweg::transport {
 namespace {
 
-constexpr int kBacklog = 64;
-
-sockaddr_un address_of(std::string const& path) {
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    if (path.empty() || path.size() >= sizeof address.sun_path || path.find('\0') != path.npos)
-        base::fail_usage(
-            {fmt::format("\"{}\" cannot be a socket", path),
-             fmt::format("its path has {} bytes, and 1 to {} are possible", path.size(), sizeof address.sun_path - 1),
-             "choose a shorter path"});
-    std::memcpy(address.sun_path, path.data(), path.size());
-    return address;
-}
-
-base::FileDescriptor make_socket(std::string const& path) {
+base::FileDescriptor make_local_socket(std::string const& path) {
     base::FileDescriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     if (!socket) base::fail_system({"cannot make a socket for " + path}, errno);
     return socket;
 }
 
-bool bind_to(base::FileDescriptor const& socket, sockaddr_un const& address) {
-    return ::bind(socket.get(), reinterpret_cast<sockaddr const*>(&address), sizeof address) == 0;
+bool bind_to(base::FileDescriptor const& socket, Address const& address) {
+    return ::bind(socket.get(), reinterpret_cast<sockaddr const*>(&address.storage), address.size_bytes) == 0;
 }
 
 ino_t file_at(std::string const& path) {
@@ -43,13 +29,14 @@ ino_t file_at(std::string const& path) {
 }
 
 // Removes a socket at which no program listens: a dead program left it.
-void remove_left_over(std::string const& path, sockaddr_un const& address) {
+void remove_left_over(std::string const& path, Address const& address) {
     struct stat found {};
     if (::lstat(path.c_str(), &found) != 0) return;
     if (!S_ISSOCK(found.st_mode))
         base::fail_usage({"cannot listen at " + path, "there is a file that is no socket", "choose another path"});
-    auto const caller = make_socket(path);
-    if (::connect(caller.get(), reinterpret_cast<sockaddr const*>(&address), sizeof address) == 0 || errno == EAGAIN)
+    auto const caller = make_local_socket(path);
+    if (::connect(caller.get(), reinterpret_cast<sockaddr const*>(&address.storage), address.size_bytes) == 0 ||
+        errno == EAGAIN)
         base::fail_system({"cannot listen at " + path, "another program listens there", "choose another path"},
                           EADDRINUSE);
     if (errno == ECONNREFUSED) ::unlink(path.c_str());
@@ -57,9 +44,23 @@ void remove_left_over(std::string const& path, sockaddr_un const& address) {
 
 } // namespace
 
-UnixListener::UnixListener(std::string path) : path_(std::move(path)) {
-    auto const address = address_of(path_);
-    auto socket = make_socket(path_);
+Address unix_address(std::string const& path) {
+    sockaddr_un local{};
+    local.sun_family = AF_UNIX;
+    if (path.empty() || path.size() >= sizeof local.sun_path || path.find('\0') != path.npos)
+        base::fail_usage(
+            {fmt::format("\"{}\" cannot be a socket", path),
+             fmt::format("its path has {} bytes, and 1 to {} are possible", path.size(), sizeof local.sun_path - 1),
+             "choose a shorter path"});
+    std::memcpy(local.sun_path, path.data(), path.size());
+    Address address{.size_bytes = sizeof local};
+    std::memcpy(&address.storage, &local, sizeof local);
+    return address;
+}
+
+UnixListener::UnixListener(std::string path, int backlog) : path_(std::move(path)) {
+    auto const address = unix_address(path_);
+    auto socket = make_local_socket(path_);
     // The file gets the mode of the socket (without the umask bits) when it is created.
     if (::fchmod(socket.get(), 0600) != 0) base::fail_system({"cannot protect the socket " + path_}, errno);
     if (!bind_to(socket, address)) {
@@ -67,7 +68,7 @@ UnixListener::UnixListener(std::string path) : path_(std::move(path)) {
         remove_left_over(path_, address);
         if (!bind_to(socket, address)) base::fail_system({"cannot listen at " + path_}, errno);
     }
-    if (::listen(socket.get(), kBacklog) != 0) {
+    if (::listen(socket.get(), backlog) != 0) {
         int const code = errno;
         ::unlink(path_.c_str());
         base::fail_system({"cannot listen at " + path_}, code);
@@ -80,4 +81,4 @@ UnixListener::~UnixListener() {
     if (file_at(path_) == file_) ::unlink(path_.c_str()); // but not a file that another program has put there since
 }
 
-} // namespace thalweg::monitor
+} // namespace thalweg::transport

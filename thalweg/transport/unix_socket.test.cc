@@ -1,20 +1,29 @@
-#include "thalweg/monitor/unix_socket.h"
+#include "thalweg/transport/unix_socket.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "thalweg/base/error.h"
-#include "thalweg/monitor/test_client.h"
+#include "thalweg/transport/tcp.h"
 
-namespace thalweg::monitor {
+namespace thalweg::transport {
 namespace {
 
 std::string some_path(std::string const& name) {
     auto path = testing::TempDir() + "thalweg-" + std::to_string(::getpid()) + "-" + name;
     ::unlink(path.c_str());
     return path;
+}
+
+bool connects(std::string const& path) {
+    try {
+        return connect_error(begin_connect(unix_address(path))) == 0;
+    } catch (base::SystemError const&) {
+        return false;
+    }
 }
 
 TEST(UnixListener, IsForItsOwnerAloneAndGoesWithItsProgram) {
@@ -26,9 +35,9 @@ TEST(UnixListener, IsForItsOwnerAloneAndGoesWithItsProgram) {
         ASSERT_EQ(::lstat(path.c_str(), &found), 0);
         EXPECT_TRUE(S_ISSOCK(found.st_mode));
         EXPECT_EQ(found.st_mode & 0777u, 0600u);
-        EXPECT_TRUE(HttpTestClient(path).connect());
+        EXPECT_TRUE(connects(path));
         EXPECT_THROW(UnixListener second(path), base::SystemError);
-        EXPECT_TRUE(HttpTestClient(path).connect()) << "the first one stays";
+        EXPECT_TRUE(connects(path)) << "the first one stays";
     }
     ::umask(before);
     EXPECT_NE(::access(path.c_str(), F_OK), 0);
@@ -43,7 +52,7 @@ TEST(UnixListener, ReplacesWhatADeadProgramLeft) {
         ASSERT_EQ(::bind(left.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
     }
     UnixListener const listener(path);
-    EXPECT_TRUE(HttpTestClient(path).connect());
+    EXPECT_TRUE(connects(path));
 }
 
 TEST(UnixListener, DestroysNoFileAndSaysWhatIsWrong) {
@@ -65,32 +74,10 @@ TEST(UnixListener, WhatIsThereNowIsNotRemovedWhenItBelongsToAnother) {
         ASSERT_EQ(::rename(path.c_str(), moved.c_str()), 0);
         UnixListener const second(path);
         ::unlink(moved.c_str());
-        EXPECT_TRUE(HttpTestClient(path).connect());
+        EXPECT_TRUE(connects(path));
     }
     EXPECT_NE(::access(path.c_str(), F_OK), 0) << "the second one was the last to be at this path";
 }
 
-TEST(HttpServer, WhoMayOpenTheSocketMayControl) {
-    auto options = at_any_port("sesame");
-    options.socket_path = some_path("control");
-    HttpPages const pages{.unhealthy = [] { return std::string(); },
-                          .control =
-                              [](auto const& verb, auto const&) {
-                                  return HttpAnswer{200, verb + " it is\n"};
-                              }};
-    std::string const start = "POST /control/start HTTP/1.1\r\nHost: any.name\r\n\r\n";
-    {
-        HttpServer const server(options, pages);
-        EXPECT_TRUE(has(asked(HttpTestClient(options.socket_path), start), "start it is"));
-        EXPECT_TRUE(
-            has(asked(HttpTestClient(options.socket_path), "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"), "200 OK"));
-        EXPECT_TRUE(has(ask(server, start), "421 ")) << "TCP is still guarded";
-    }
-    options.address = "";
-    HttpServer const local_only(options, pages);
-    EXPECT_EQ(local_only.address(), "");
-    EXPECT_TRUE(has(asked(HttpTestClient(options.socket_path), start), "start it is"));
-}
-
 } // namespace
-} // namespace thalweg::monitor
+} // namespace thalweg::transport
