@@ -15,6 +15,7 @@ void bind_reading(nanobind::module_& module);
 void bind_arrow(nanobind::module_& module);
 void bind_source(nanobind::module_& module);
 void bind_raw_source(nanobind::module_& module);
+void bind_plug_in(nanobind::module_& module);
 void bind_felix(nanobind::module_& module);
 void bind_record(nanobind::module_& module);
 void bind_inspect(nanobind::module_& module);
@@ -25,5 +26,6 @@ void bind_readout_handler(nanobind::module_& module);
 void bind_readout_client(nanobind::module_& module);
 void bind_pinning(nanobind::module_& module);
 void bind_checkpoint(nanobind::module_& module);
+void bind_spectra(nanobind::module_& module);
 
 } // namespace thalweg::bind

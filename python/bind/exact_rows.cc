@@ -17,6 +17,15 @@ using model::Scalar;
 
 namespace {
 
+// The stable ABI, for which wheels from Python 3.12 on are compiled, has the function alone.
+double as_double(PyObject* number) {
+#ifdef Py_LIMITED_API
+    return PyFloat_AsDouble(number);
+#else
+    return PyFloat_AS_DOUBLE(number);
+#endif
+}
+
 // The letters of Python's buffer protocol. NumPy gives one letter alone for native numbers.
 bool is_format_of(Scalar scalar, Py_buffer const& view) {
     if (view.format == nullptr || view.format[0] == '\0' || view.format[1] != '\0') return false;
@@ -69,7 +78,7 @@ template <class T> bool is_integer(PyObject* value, T& number) {
 // An integer is a real number if it keeps its value.
 template <class T> bool is_real(PyObject* value, T& number) {
     if (PyFloat_CheckExact(value)) {
-        auto const wide = PyFloat_AS_DOUBLE(value);
+        auto const wide = as_double(value);
         number = static_cast<T>(wide);
         return std::isfinite(number) || !std::isfinite(wide);
     }
@@ -140,7 +149,7 @@ template <class T> void grow(std::vector<std::byte>& column, T const& number) {
 }
 
 bool has_keys(PyObject* values, std::size_t count) {
-    return PyDict_CheckExact(values) && static_cast<std::size_t>(PyDict_GET_SIZE(values)) == count;
+    return PyDict_CheckExact(values) && static_cast<std::size_t>(NB_DICT_GET_SIZE(values)) == count;
 }
 
 PyObject* value_of(PyObject* values, nb::object const& name) {
@@ -174,10 +183,10 @@ template <class Part> bool grow_by(Part const& part, PyObject* value, std::size_
             return !is_there || grow_by(element, value, column + 1, to);
         }
         if (!PyList_CheckExact(value)) return false;
-        auto const count = PyList_GET_SIZE(value);
+        auto const count = NB_LIST_GET_SIZE(value);
         grow(to.growing(column), static_cast<std::uint64_t>(count));
         for (Py_ssize_t i = 0; i < count; ++i)
-            if (!grow_by(element, PyList_GET_ITEM(value, i), column + 1, to)) return false;
+            if (!grow_by(element, NB_LIST_GET_ITEM(value, i), column + 1, to)) return false;
         return true;
     }
     case Kind::record:
@@ -294,11 +303,11 @@ bool ExactRows::read_optional(Part const& element, PyObject* value, ExactValues&
 }
 
 bool ExactRows::read_list(Part const& element, PyObject* value, ExactValues& to) const {
-    auto const count = PyList_GET_SIZE(value);
+    auto const count = NB_LIST_GET_SIZE(value);
     if (!to.add_number(static_cast<std::uint64_t>(count))) return false;
     auto const first = to.begin_growing(element.columns);
     for (Py_ssize_t i = 0; i < count; ++i)
-        if (!grow_by(element, PyList_GET_ITEM(value, i), first, to)) return false;
+        if (!grow_by(element, NB_LIST_GET_ITEM(value, i), first, to)) return false;
     to.add_grown(first, element.columns);
     return true;
 }

@@ -14,6 +14,7 @@ NB_MODULE(_core, module) {
     bind_arrow(module);
     bind_source(module);
     bind_raw_source(module);
+    bind_plug_in(module);
     bind_felix(module);
     bind_record(module);
     bind_inspect(module);
@@ -24,4 +25,5 @@ NB_MODULE(_core, module) {
     bind_readout_client(module);
     bind_pinning(module);
     bind_checkpoint(module);
+    bind_spectra(module);
 }

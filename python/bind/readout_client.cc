@@ -107,10 +107,10 @@ void bind_readout_client(nb::module_& module) {
         [](std::string const& json) {
             std::vector<std::pair<std::string, std::string>> servers;
             for (auto const& handler : parse_config(json))
-                servers.emplace_back(handler.server.listen, handler.server.token);
+                servers.emplace_back(address_for_collectors(handler), handler.server.token);
             return servers;
         },
-        nb::arg("json"), "Where each handler listens, and its token.");
+        nb::arg("json"), "Where collectors find each handler, and its token.");
     module.def("schema_of_events", [] { return model::to_json(record::schema_of_events()); });
 }
 

@@ -42,9 +42,12 @@ void bind_report(nb::module_& module) {
 }
 
 // Returns all handlers of a configuration, as they would run on this machine, and warnings about what does not fit.
-std::tuple<std::vector<HandlerConfig>, std::vector<std::string>> handlers_of(std::string_view json) {
+// `own` is the handler of this process; empty: the only one.
+std::tuple<std::vector<HandlerConfig>, std::vector<std::string>> handlers_of(std::string_view json,
+                                                                             std::string const& own) {
     auto handlers = parse_config(json);
-    auto warnings = resolve_pinning(handlers, machine::discover());
+    std::string const name = own.empty() ? handlers[0].name : own;
+    auto warnings = resolve_own_pinning(handlers, name, machine::discover());
     return {std::move(handlers), std::move(warnings)};
 }
 
@@ -84,7 +87,7 @@ void bind_readout_handler(nb::module_& module) {
         .def_prop_ro("build_threads", &build_threads)
         .def_prop_ro("serve_threads", [](HandlerConfig const& it) { return it.server.threads; })
         .def_prop_ro("groups", [](HandlerConfig const& it) { return it.groups.size(); });
-    module.def("handlers_of", &handlers_of, nb::arg("json"), WithoutGil());
+    module.def("handlers_of", &handlers_of, nb::arg("json"), nb::arg("own") = "", WithoutGil());
     nb::class_<Handler>(module, "Handler")
         .def(nb::init<HandlerConfig const&>(), nb::arg("config"), WithoutGil())
         .def("configure", &Handler::configure, WithoutGil())
@@ -97,7 +100,9 @@ void bind_readout_handler(nb::module_& module) {
         .def_prop_ro("address", &Handler::address)
         .def("report", &Handler::report, WithoutGil())
         .def("not_ready", &Handler::not_ready, WithoutGil());
-    nb::class_<monitor::HttpServer>(module, "HttpServer").def_prop_ro("url", &monitor::HttpServer::url);
+    nb::class_<monitor::HttpServer>(module, "HttpServer")
+        .def_prop_ro("url", &monitor::HttpServer::url)
+        .def("stop", &monitor::HttpServer::stop, WithoutGil());
     nb::class_<monitor::HostNames>(module, "HostNames")
         .def(nb::init<std::vector<std::string>, std::string_view>(), nb::arg("names"), nb::arg("address"))
         .def("contain", &monitor::HostNames::contain, nb::arg("host"));

@@ -1,3 +1,4 @@
+#include <nanobind/stl/array.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
@@ -22,10 +23,22 @@ void bind_source(nb::module_& module) {
         .def_ro("records_per_s", &Rate::records_per_s)
         .def_ro("bytes_per_s", &Rate::bytes_per_s)
         .def_prop_ro("is_max", &Rate::is_max);
+    bind_settable<&DetectorOptions::place, &DetectorOptions::gain, &DetectorOptions::drift_per_hour,
+                  &DetectorOptions::efficiency, &DetectorOptions::delay_ps, &DetectorOptions::time_resolution_ps,
+                  &DetectorOptions::energy_resolution>(module, "DetectorOptions");
+    bind_settable<&PerturbationLine::omega_per_ns, &PerturbationLine::weight2, &PerturbationLine::weight4>(
+        module, "PerturbationLine");
+    bind_settable<&FieldSite::fraction, &FieldSite::lines, &FieldSite::delta, &FieldSite::is_gauss, &FieldSite::axis,
+                  &FieldSite::larmor_per_ns>(module, "FieldSite");
+    bind_settable<&Physics::a22, &Physics::a44, &Physics::half_angle_rad, &Physics::sites, &Physics::detectors,
+                  &Physics::description>(module, "Physics");
     bind_settable<&DigitizerOptions::channels, &DigitizerOptions::sample_rate_hz, &DigitizerOptions::record_samples,
                   &DigitizerOptions::seed, &DigitizerOptions::rate, &DigitizerOptions::onboard_bytes,
-                  &DigitizerOptions::record_limit, &DigitizerOptions::duration_ns, &DigitizerOptions::start_ns>(
-        module, "DigitizerOptions")
+                  &DigitizerOptions::record_limit, &DigitizerOptions::duration_ns, &DigitizerOptions::start_ns,
+                  &DigitizerOptions::waveforms, &DigitizerOptions::physics, &DigitizerOptions::activity_hz,
+                  &DigitizerOptions::coincidence_fraction, &DigitizerOptions::background_fraction,
+                  &DigitizerOptions::time_resolution_ps, &DigitizerOptions::energy_resolution,
+                  &DigitizerOptions::pool_pulses>(module, "DigitizerOptions")
         .def_prop_rw(
             "isotope", [](DigitizerOptions const& options) { return name_of(options.isotope); },
             [](DigitizerOptions& options, std::string_view name) { options.isotope = parse_isotope(name); });

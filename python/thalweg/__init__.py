@@ -85,6 +85,7 @@ __all__ = [
     "string",
     "struct",
     "timedelta64",
+    "trace",
     "uint8",
     "uint16",
     "uint32",
@@ -96,7 +97,7 @@ __all__ = [
 __version__ = _core.version()
 
 if TYPE_CHECKING:
-    from thalweg import checkpoint, layouts
+    from thalweg import checkpoint, layouts, trace
     from thalweg._derive.derivation import Derivation
     from thalweg._derive.job import DerivationJob
     from thalweg._derive.make import derive
@@ -231,6 +232,7 @@ _LATE: dict[str, tuple[str, ...]] = {
     "_writing.writer": ("Writer",),
     "checkpoint": (),
     "layouts": (),
+    "trace": (),
 }
 _MODULE_OF = {name: module for module, names in _LATE.items() for name in names or (module,)}
 

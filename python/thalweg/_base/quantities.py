@@ -6,14 +6,14 @@ from collections.abc import Callable
 from thalweg import _core
 from thalweg._base.errors import UsageError
 
-_PREFIXES = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}
+_PREFIXES = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9}
 
 
 def frequency_hz(text: str, unit: str) -> float:
-    """Returns the frequency of a text such as "5kHz" (`unit` "Hz") or "10GS/s" (`unit` "S/s").
+    """Returns the frequency of a text such as "5kHz", "5 KHz" (`unit` "Hz") or "10GS/s" (`unit` "S/s").
 
     Raises UsageError if the text is not a frequency."""
-    match = re.fullmatch(rf"([0-9.]+(?:e[0-9]+)?)\s*([kMG]?)(?:{unit}|Hz)?", text)
+    match = re.fullmatch(rf"\s*([0-9.]+(?:e[0-9]+)?)\s*([kKMG]?)\s*(?:{unit}|[Hh]z)?\s*", text)
     try:
         if match:
             return float(match[1]) * _PREFIXES[match[2]]
@@ -24,7 +24,7 @@ def frequency_hz(text: str, unit: str) -> float:
 
 def rate(text: str) -> _core.Rate:
     """Returns the rate of a text such as "5kHz", "5000/s" or "200MB/s". Raises UsageError if it is not a rate."""
-    if text.endswith("Hz"):
+    if text.strip().lower().endswith("hz"):
         return _core.Rate.parse(f"{frequency_hz(text, 'Hz'):.17g}/s")
     return _core.Rate.parse(text)
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from thalweg._base.errors import Error, UsageError
 from thalweg._base.given import integer_of, nanoseconds_of
+from thalweg._base.packages import needed
 from thalweg._base.paths import Path, is_there
 from thalweg._derive import checked
 from thalweg._derive.books import Books, Fault
@@ -59,6 +60,9 @@ class DerivationJob:
         self._beside = Beside(carry)
         self.inputs: Inputs = open_inputs(inputs, missing, self._beside)
         self._train = checked.train_of(train, self.inputs)
+        if loop is None and any(function for each in self._train for function in each.functions(loop)):
+            with needed("functions cannot get events", "derive"):
+                import awkward  # noqa: F401
         self._timeout, self._start = checked.timeout_of(timeout), start
         executor = executor_of(executor)
         if executor is not None:
@@ -104,13 +108,15 @@ class DerivationJob:
         nodes = self._new_nodes()
         workers = self._new_workers(nodes)
         outputs: list[Output] = []
+        interrupts: Interrupts | None = None
         try:
             count = self._begin_workers(workers)
             outputs = self._open_outputs(workers, nodes)
             books = self._books(outputs)
             report, rules = self.report, (self._on_error, self._attempts, self._timeout)
             loop = JobLoop(self._job, books, outputs, workers, report, *rules, nodes)
-            with Interrupts(loop) as interrupts:
+            interrupts = Interrupts(loop)
+            with interrupts:
                 loop.run(
                     count,
                     lambda: progress(job_state(loop, self.inputs.rows, time.monotonic() - begin)) if progress else None,
@@ -134,6 +140,8 @@ class DerivationJob:
             self.report.notes += workers.notes
             self.report.workers = workers.reports
             self.report.seconds, self.report.cpu = time.monotonic() - begin, own_cpu_seconds() - cpu
+            if interrupts is not None:
+                interrupts.end()
         return self.report
 
     @property

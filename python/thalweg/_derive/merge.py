@@ -19,7 +19,9 @@ from thalweg._derive.outputs import OPTIONS, RESULT
 from thalweg._derive.ranges import as_text
 from thalweg._derive.summaries import Summary
 from thalweg._files.merge import MergeReport, merge_files
+from thalweg._files.merge_hdf5 import are_hdf5, merge_hdf5
 from thalweg._files.open import open  # noqa: A004
+from thalweg._files.several import several_paths
 from thalweg._reading.run import Run
 from thalweg._schema.left_out import LeftOut
 from thalweg._schema.schema import Schema
@@ -30,8 +32,12 @@ _MERGED = "merge"
 """The name of the metadata in which a merged file tells its inputs."""
 
 
-def merge(inputs: Iterable[Path], out: Path, *, force: bool = False, carry: str | Iterable[str] = ()) -> MergeReport:
+def merge(
+    inputs: Path | Iterable[Path], out: Path, *, force: bool = False, carry: str | Iterable[str] = ()
+) -> MergeReport:
     """Merges the RNTuples of several files into one file, in the order in which the files are given.
+
+    inputs: a list, or a pattern such as "run-*.root", whose files come in the order of their names.
 
     Pages are copied as they are stored, and their checksums are verified; page lists and footers are new. The files may
     come from Thalweg or ROOT. They must have the same tables with the same fields, stored in columns of the same types.
@@ -39,6 +45,9 @@ def merge(inputs: Iterable[Path], out: Path, *, force: bool = False, carry: str 
     metadata that are the same in all; the metadata entry 'merge' says what each file had. If all files are outputs of
     `derive`, their summaries and cut flows are added as the jobs added those of their ranges ('derive.result'). `out`
     gets its name only once it is complete and durable.
+
+    HDF5 files become an HDF5 file in the same way, but their rows are decoded and written anew (`copied_bytes` is 0),
+    and work units are not kept: `problems` says so if there are any.
 
     force: replace `out` if it exists.
     carry: TTrees beside the RNTuples, by name or pattern, such as `["Runs", "LuminosityBlocks"]`. `out` has them as
@@ -49,12 +58,16 @@ def merge(inputs: Iterable[Path], out: Path, *, force: bool = False, carry: str 
     written, if their summaries cannot be added, if a file lacks a table that is carried along, or if `out` exists;
     DataError if a page is damaged, and names file, table and row. There is no `out` then.
     """
-    if isinstance(inputs, str | os.PathLike):
-        raise UsageError(f"inputs cannot be {os.fspath(inputs)!r} (it is one file): give a list of files")
-    names = [path_of(each) for each in inputs]
+    if (found := several_paths(inputs)) is None:
+        raise UsageError(f"inputs cannot be {inputs!r} (it is one file): give a list of files, or a pattern")
+    names = found
     parts = dict(_parts_of(names))
     _check_apart(parts)
     added = _added_results(parts) if len(parts) == len(names) else {}
+    if are_hdf5(names, path_of(out)):
+        if carry:
+            raise UsageError("carry= cannot be given for HDF5 files (they hold no TTrees): leave it out")
+        return merge_hdf5(names, path_of(out), bool(force), added)
     beside = Beside(carry)
     with _trees_carried(names, beside) as (path, trees):
         report = merge_files(names, path_of(out), bool(force), added, path)

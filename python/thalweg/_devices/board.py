@@ -11,14 +11,17 @@ import os
 import time
 from collections.abc import Iterator
 
+from thalweg import _core
 from thalweg._base.errors import UsageError
 
 MOST_LANES, MOST_TABLES = 64, 1000
 # The process has a count that rises while it lives. Each lane has the number of calls that were begun or ended, the
 # call that it is in (0: none), and the time that this may take. Each table has 1 if it has rows, and its last time.
+# The last word is what is added to the clock of the device. A plug-in in C writes its part itself (`lane_pump.h`).
 _BEATS, _LANES, _PER_LANE = 0, 1, 3
 _TABLES = _LANES + _PER_LANE * MOST_LANES
-_SIZE_BYTES = 8 * (_TABLES + 2 * MOST_TABLES)
+_OFFSET = _TABLES + 2 * MOST_TABLES
+_SIZE_BYTES = 8 * (_OFFSET + 1)
 _BEAT_S = 0.1
 CALLS = ("", "open", "describe", "start", "next", "pause", "stop", "counters", "close")
 
@@ -40,6 +43,27 @@ class Board:
         self._words.release()
         self._memory.close()
         os.close(self.file)
+
+    @property
+    def memory(self) -> mmap.mmap:
+        return self._memory
+
+    @staticmethod
+    def places(lane: int) -> _core.BoardPlaces:
+        """Returns where the words are that the lane of a plug-in in C writes."""
+        places = _core.BoardPlaces()
+        places.lane, places.tables, places.offset = _LANES + _PER_LANE * lane, _TABLES, _OFFSET
+        places.next_call = CALLS.index("next")
+        return places
+
+    @property
+    def offset(self) -> int:
+        """What is added to the clock of the device."""
+        return self._words[_OFFSET]
+
+    @offset.setter
+    def offset(self, offset: int) -> None:
+        self._words[_OFFSET] = offset
 
     def beat(self) -> None:
         """Shows that the process lives."""

@@ -3,6 +3,8 @@
 After a restart, the clock of a card often begins at 0. It is then aligned by the host: from the first start of the
 device to this one, the host's clock has gone on by so much, with the duration of both calls as uncertainty. Whatever
 the host says, the first timestamp after a restart is later than the last one before it.
+
+Cards that see the same marker on a common clock count from it, and so their times agree to one sample.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from thalweg._base.errors import UsageError
 from thalweg._devices.board import Board
 from thalweg._devices.description import ClockColumn, Description
 
@@ -39,9 +42,10 @@ class DeviceClock:
         self._origin_ns: float | None = before.get("origin_ns")
         self._uncertainty_ns: float = before.get("uncertainty_ns", 0.0)
         self._lock = threading.Lock()
-        self._offset: int = before.get("offset", 0)
-        self._by_host = 0
-        self._uncertainty = 0
+        board.offset = before.get("offset", 0)
+        self._by_host = self._host_uncertainty = 0
+        self._uncertainty: int = before.get("uncertainty", 0)
+        self._zero: int = before.get("zero", 0)  # what the clock of the card showed where the file has 0
         self._pending: _Start | None = None
         self._fresh: set[str] = set()  # tables without rows since the last start
         self._epoch_begin: int | None = None
@@ -54,6 +58,14 @@ class DeviceClock:
     def tables(self) -> tuple[str, ...]:
         """The tables that have the clock."""
         return self._column.tables if self._column else ()
+
+    @property
+    def _offset(self) -> int:
+        return self._board.offset
+
+    @_offset.setter
+    def _offset(self, offset: int) -> None:
+        self._board.offset = offset
 
     @property
     def column(self) -> str:
@@ -86,13 +98,24 @@ class DeviceClock:
             if self._column is None:
                 return
             per_ns = self._column.per_ns
+            is_first = self._origin_ns is None
             if self._origin_ns is None:
                 self._origin_ns, self._uncertainty_ns = middle_ns - at / per_ns, half_ns
-            self._by_host = round((middle_ns - self._origin_ns) * per_ns) - at
-            self._uncertainty = round((half_ns + self._uncertainty_ns) * per_ns)
+            if is_first and self._column.marker:
+                self._begin_at_marker(card)
+                return
+            self._by_host = round((middle_ns - self._origin_ns) * per_ns) - at - self._zero
+            self._host_uncertainty = round((half_ns + self._uncertainty_ns) * per_ns)
+            if self._column.restarts or not self._column.marker:
+                self._uncertainty = self._host_uncertainty
             if self._column.restarts:
                 last = self.last()
                 self._offset = self._by_host if last is None else max(self._by_host, last + 1 - at)
+
+    def _begin_at_marker(self, card: int | None) -> None:
+        if card is None:
+            raise UsageError("start returned None: return what the clock showed at the marker, as describe says")
+        self._zero, self._offset, self._uncertainty = card, -card, 0
 
     def _end_epoch(self) -> None:
         last = self.last()
@@ -106,11 +129,18 @@ class DeviceClock:
         The last timestamp is noted before the rows are appended, so that none that is in the file is forgotten.
         """
         stamps = np.asarray(values)
-        index = self._tables.index(table)
         if self._column is None or not stamps.size or stamps.dtype.kind not in "iu":
             return values, None  # append says what is wrong with them
+        told = self.align_range(table, int(stamps.min()), int(stamps.max()))
+        if not self._offset:
+            return values, told
+        return (stamps.astype(np.int64) + self._offset).astype(stamps.dtype), told
+
+    def align_range(self, table: str, first: int, most: int) -> dict[str, Any] | None:
+        """Aligns rows whose timestamps are in this range. `_board.offset` is then what is to be added to them. Returns
+        what to tell of the start that they are the first of. The last timestamp is noted."""
+        index = self._tables.index(table)
         with self._lock:
-            first = int(stamps.min())
             last = self._board.last(index)
             if table in self._fresh:
                 self._fresh.discard(table)
@@ -118,13 +148,12 @@ class DeviceClock:
                     whole = self.last()
                     assert whole is not None
                     self._offset = max(self._by_host, whole + 1 - first)
+                    self._uncertainty = self._host_uncertainty
             elif last is not None and first + self._offset < last:
                 self.backward += 1
-            if self._offset:
-                stamps = (stamps.astype(np.int64) + self._offset).astype(stamps.dtype)
             told = self._first_rows(first + self._offset)
-            self._board.set_last(index, min(max(int(stamps.max()), -_MOST if last is None else last), _MOST))
-        return stamps if self._offset else values, told
+            self._board.set_last(index, min(max(most + self._offset, -_MOST if last is None else last), _MOST))
+            return told
 
     def _first_rows(self, first: int) -> dict[str, Any] | None:
         if self._epoch_begin is None:
@@ -156,6 +185,7 @@ class DeviceClock:
             "uncertainty": self._uncertainty,
             "origin_ns": self._origin_ns,
             "uncertainty_ns": self._uncertainty_ns,
+            "zero": self._zero,
         }
 
     def times_ns(self) -> dict[str, int]:

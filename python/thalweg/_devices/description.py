@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import pkgutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from typing import Any
@@ -13,11 +13,14 @@ from typing import Any
 from thalweg._base.errors import UsageError
 from thalweg._base.suggestion import suggestion
 from thalweg._devices.board import check_size
+from thalweg._devices.c_source import Library, built_in, is_library
 from thalweg._schema.schema import Schema, schema
 
 ENTRY_POINTS = "thalweg.sources"
 _CALLS = ("describe", "start", "next", "stop")
-_KEYS = ("tables", "clock", "lanes", "settings")
+_SLOW_CALLS = ("units", "read")
+_KEYS = ("tables", "clock", "lanes", "settings", "notes")
+_OF_CLOCK = ("column", "restarts", "marker", "domain")
 _INTEGERS = ("int64", "uint64")
 _PER_NS = {"ps": 1000.0, "ns": 1.0, "us": 1e-3, "ms": 1e-6, "s": 1e-9}
 
@@ -30,6 +33,7 @@ class ClockColumn:
     unit: str
     restarts: bool = False  # each start sets it to 0
     tables: tuple[str, ...] = ()
+    marker: bool = False  # `start` returns what it showed at a marker that other cards see, too: there the file has 0
 
     @property
     def per_ns(self) -> float:
@@ -43,6 +47,7 @@ class Description:
     clock: ClockColumn | None
     domain: str  # what the clock is, in words
     settings: dict[str, Any]  # as the card took them
+    notes: tuple[str, ...] = ()  # what is to be said of them
 
     def to_json(self) -> dict[str, Any]:
         """Returns what the recorder gets."""
@@ -52,16 +57,26 @@ class Description:
             "clock_domain": self.domain,
             "lanes": self.lanes,
             "settings": self.settings,
+            "notes": self.notes,
         }
 
 
-def names_of_plug_ins() -> list[str]:
-    """Returns the names of sources that installed packages have."""
-    return sorted({entry.name for entry in metadata.entry_points(group=ENTRY_POINTS)})
+def names_of_plug_ins(*, own: bool | None = None) -> list[str]:
+    """Returns the names of sources that installed packages have. own: of this package alone, or of all others."""
+    entries = metadata.entry_points(group=ENTRY_POINTS)
+    found = {entry.name for entry in entries if own is None or entry.module.startswith("thalweg.") == own}
+    return sorted(found | set(built_in() if own is None else ()))
 
 
-def load_class(name: str) -> type[Any]:
-    """Returns the class of `module:Class`, or of an entry point. Raises UsageError if there is none."""
+def load_class(name: str, *, is_slow: bool = False) -> Callable[..., Any]:
+    """Returns the class of `module:Class`, of an entry point, or what a shared library has instead. Raises UsageError
+    if there is none.
+
+    is_slow: it is to have the calls of a slow instrument."""
+    if is_library(name):
+        if is_slow:
+            raise UsageError(f"source {name} is no slow instrument (it is a library in C): leave out kind")
+        return Library(name)
     if ":" in name:
         try:
             found = pkgutil.resolve_name(name)
@@ -69,12 +84,23 @@ def load_class(name: str) -> type[Any]:
             raise UsageError(f"source {name} cannot be loaded ({error}): give module:Class") from None
     else:
         found = next(iter(metadata.entry_points(group=ENTRY_POINTS, name=name))).load()
-    if missing := [call for call in _CALLS if not callable(getattr(found, call, None))]:
-        raise UsageError(f"source {name} has no {', no '.join(missing)}: `thalweg.sources.Source` lists what it needs")
-    return found  # type: ignore[no-any-return]
+    if not (missing := _missing_calls(found, is_slow)):
+        return found  # type: ignore[no-any-return]
+    if not _missing_calls(found, not is_slow):
+        what = "leave out kind" if is_slow else 'give it in a table of --device, with kind = "slow"'
+        raise UsageError(f"source {name} is {'no' if is_slow else 'a'} slow instrument: {what}")
+    needed = "SlowInstrument" if is_slow else "Source"
+    raise UsageError(f"source {name} has no {', no '.join(missing)}: `thalweg.sources.{needed}` lists what it needs")
 
 
-def check_settings(source: str, maker: type[Any], settings: Mapping[str, Any]) -> None:
+def _missing_calls(found: Any, is_slow: bool) -> list[str]:
+    calls: Sequence[str] = _SLOW_CALLS if is_slow else _CALLS
+    if is_slow and callable(getattr(found, "changes", None)):
+        calls = [call for call in calls if call != "read"]
+    return [call for call in calls if not callable(getattr(found, call, None))]
+
+
+def check_settings(source: str, maker: Callable[..., Any], settings: Mapping[str, Any]) -> None:
     """Raises UsageError if the constructor does not take these settings, or needs others."""
     parameters = inspect.signature(maker).parameters.values()
     if not any(each.kind is each.VAR_KEYWORD for each in parameters):
@@ -107,7 +133,11 @@ def description_of(source: str, given: Any, settings: Mapping[str, Any]) -> Desc
         json.dumps(took)
     except (TypeError, ValueError) as error:
         raise UsageError(f"the settings of {source} cannot be kept in the file ({error}): give plain values") from None
-    return Description(made, lanes, _clock(source, made, said), str(said.get("domain", "")), dict(took))
+    notes = given.get("notes", ())
+    if isinstance(notes, str) or not all(isinstance(note, str) for note in notes):
+        raise UsageError(f"the notes of {source} are {notes!r}: return a list of sentences")
+    clock, domain = _clock(source, made, said), str(said.get("domain", ""))
+    return Description(made, lanes, clock, domain, dict(took), tuple(notes))
 
 
 def _lanes(source: str, made: Schema, given: Any) -> tuple[tuple[str, ...], ...]:
@@ -121,8 +151,8 @@ def _lanes(source: str, made: Schema, given: Any) -> tuple[tuple[str, ...], ...]
 
 def _clock(source: str, made: Schema, given: Mapping[str, Any]) -> ClockColumn | None:
     for key in given:
-        if key not in ("column", "restarts", "domain"):
-            raise UsageError(f"the clock of {source} has no '{key}'{suggestion(key, ('column', 'restarts', 'domain'))}")
+        if key not in _OF_CLOCK:
+            raise UsageError(f"the clock of {source} has no '{key}'{suggestion(key, _OF_CLOCK)}")
     column = given.get("column", "timestamp")
     having = {table.name: table[column] for table in made.tables if column in table}
     usable = {
@@ -132,8 +162,14 @@ def _clock(source: str, made: Schema, given: Mapping[str, Any]) -> ClockColumn |
     }
     units = {type_.unit for type_ in usable.values()}
     if len(units) == 1 and len(usable) == len(having):
-        return ClockColumn(column, units.pop(), bool(given.get("restarts", False)), tuple(usable))
-    if "column" in given or given.get("restarts"):
+        marker = bool(given.get("marker", False))
+        if marker and any(type_.name != "int64" for type_ in usable.values()):
+            raise UsageError(
+                f"column '{column}' of {source} counts from a marker (rows before it have negative times): make it "
+                "int64"
+            )
+        return ClockColumn(column, units.pop(), bool(given.get("restarts", False)), tuple(usable), marker)
+    if "column" in given or given.get("restarts") or given.get("marker"):
         raise UsageError(
             f"column '{column}' of {source} cannot be its clock: make it int64 or uint64, with one unit of "
             f"{', '.join(_PER_NS)} in all tables"

@@ -12,6 +12,7 @@ from typing import Any
 from thalweg._devices.board import Board
 from thalweg._devices.clock import DeviceClock
 from thalweg._devices.description import Description
+from thalweg._devices.pumped_rows import PumpedRows
 from thalweg._devices.rows import Counters, LaneRows
 from thalweg._writing.attached import Attached
 from thalweg.sources import DeviceLost, Overflow
@@ -75,7 +76,13 @@ class Lanes:
         self._clock = DeviceClock(description, board, before)
         self._counters = Counters(list(description.schema), before.get("counters", {}))
         self._why = before.get("why", "")
-        self._lanes = [LaneRows(run, tables, prefix, self._clock, self._happened) for tables in description.lanes]
+        self._lanes: list[LaneRows] = []
+        for lane, tables in enumerate(description.lanes):
+            rest = run, tables, prefix, self._clock, self._happened
+            if getattr(device, "thalweg_device", None) is None:
+                self._lanes.append(LaneRows(*rest))
+            else:
+                self._lanes.append(PumpedRows(device, lane, list(description.schema), board, *rest))
         self._gate = Gate()
         self._pause: Callable[[], None] | None = getattr(device, "pause", None)
         self._stopping = self._has_stopped = self._pausing = self._is_paused = False
@@ -83,6 +90,7 @@ class Lanes:
         self._overflow: Overflow | None = None  # that another lane met
         self._error: BaseException | None = None  # of another lane
         self._next_count_s = 0.0
+        self._counting = threading.Lock()
         self._overflows = 0
         self._empty_by_s = math.inf
 
@@ -99,11 +107,16 @@ class Lanes:
         if request == "stop":
             self._stopping = True
             for lane in self._lanes:
-                lane.waits_for_room = False
+                lane.stop_waiting()
         elif request == "rotated":
             self._counters.leave_file()
         elif request in ("pause", "resume"):
             self._pausing = request == "pause"
+        self._interrupt()
+
+    def _interrupt(self) -> None:
+        for lane in self._lanes:
+            lane.interrupt()
 
     def work(self) -> None:
         """Records until the device has no more rows, or until it was stopped and has given what it had."""
@@ -167,6 +180,7 @@ class Lanes:
             if not took:
                 time.sleep(_IDLE_PAUSE_S)
         if lane > 0 and self._error is None:
+            self._count(lane)  # a producer that is finished shows no more
             self._lanes[lane].finish()  # the file of a rotation waits for it
 
     def _take(self, lane: int, timeout_s: float) -> bool:
@@ -174,10 +188,13 @@ class Lanes:
         if lane in self._ended or (self._is_paused and self._pause is None and not self._has_stopped):
             time.sleep(timeout_s)
             return False
+        rows = self._lanes[lane]
+        if isinstance(rows, PumpedRows):
+            return rows.take(self._device, timeout_s, timeout_s + self._deadline_s)
         batch = self._next(lane, timeout_s)
         if not batch:
             return False
-        self._lanes[lane].append(batch)
+        rows.append(batch)
         return True
 
     def _next(self, lane: int, timeout_s: float) -> Any:
@@ -197,7 +214,7 @@ class Lanes:
         if self._pausing != self._is_paused and not self._has_stopped:
             self._is_paused = self._pausing
             if self._pause is not None:
-                with self._gate.alone():
+                with self._alone():
                     if self._is_paused:
                         self._call("pause", self._pause)
                     else:
@@ -206,8 +223,14 @@ class Lanes:
             self._next_count_s = time.monotonic() + _COUNT_S
             self._count()
 
-    def _stop(self) -> None:
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        self._interrupt()
         with self._gate.alone():
+            yield
+
+    def _stop(self) -> None:
+        with self._alone():
             self._call("stop", self._device.stop)
             self._empty_by_s = time.monotonic() + _DRAIN_DEADLINES * self._deadline_s
             self._has_stopped = True
@@ -219,7 +242,7 @@ class Lanes:
         self._happened({"event": "overflow", "text": text, "from": self._clock.last(), **lost})
         if self._has_stopped:
             return
-        with self._gate.alone():
+        with self._alone():
             self._call("stop", self._device.stop)
             self._start("started", "after an overflow", lost=overflow.lost)
 
@@ -228,13 +251,19 @@ class Lanes:
         card = self._call("start", self._device.start)
         after_ns = time.monotonic_ns()
         self._clock.started(before_ns, after_ns, card, event, text, lost, is_dead_before=is_dead_before)
+        for lane in self._lanes:
+            lane.restarted()
         if not event:
             self._happened({"event": "started", "card": card, **self._clock.state()})
 
-    def _count(self) -> None:
+    def _count(self, lane: int = 0) -> None:
+        with self._counting:
+            self._count_alone(lane)
+
+    def _count_alone(self, lane: int) -> None:
         counters = getattr(self._device, "counters", None)
         if counters is not None:
-            self._counters.take(self._call("counters", counters))
+            self._counters.take(self._call("counters", counters, lane))
         for table in self._clock.tables:
             self._counters.add(table, self._clock.times_ns())
         own = {"overflows": self._overflows, "backward_batches": self._clock.backward}
@@ -242,6 +271,6 @@ class Lanes:
         for table, counters in self._counters.shown().items():
             next(lane for lane in self._lanes if lane.has(table)).count(table, counters)
 
-    def _call(self, name: str, function: Callable[[], Any]) -> Any:
-        with self._board.calling(0, name, self._deadline_s):
+    def _call(self, name: str, function: Callable[[], Any], lane: int = 0) -> Any:
+        with self._board.calling(lane, name, self._deadline_s):
             return function()

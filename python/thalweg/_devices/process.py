@@ -16,6 +16,7 @@ import sys
 import threading
 import time
 import traceback
+from collections.abc import Callable
 from typing import Any
 
 from thalweg._base.errors import Error, UsageError, text_of
@@ -23,6 +24,7 @@ from thalweg._base.signals import OF_RECORDING
 from thalweg._devices.board import Board, beat
 from thalweg._devices.description import check_settings, description_of, load_class
 from thalweg._devices.lanes import Lanes
+from thalweg._devices.slow import SlowDevice
 from thalweg._writing.attached import attach
 from thalweg.sources import DeviceLost
 
@@ -70,17 +72,21 @@ def record(recorder: Recorder, board: Board) -> None:
     asked = recorder.read()["open"]
     name, settings, deadline_s = asked["source"], asked["settings"], asked["deadline_s"]
     recorder.deadline_s = deadline_s
-    maker = load_class(name)
+    slow = asked.get("slow")
+    maker = load_class(name, is_slow=slow is not None)
     check_settings(name, maker, settings)
     try:
-        device = maker(**settings)
+        device = maker(**settings) if slow is None else _slow_device(recorder, lambda: maker(**settings), slow)
+    except UsageError:
+        raise
     except (TypeError, ValueError) as error:
         traceback.print_exc()
         raise UsageError(f"{name} cannot be opened ({text_of(error)}, at {_place(error)})") from None
     board.begin(0, "describe", deadline_s)
     description = description_of(name, device.describe(), settings)
     board.end(0)
-    recorder.tell(described=description.to_json())
+    units = {"units": device.units} if isinstance(device, SlowDevice) else {}
+    recorder.tell(described=description.to_json() | units)
     attached = recorder.read().get("attach")
     if attached is None:  # the run has ended meanwhile
         recorder.tell(rows=0)
@@ -97,6 +103,15 @@ def record(recorder: Recorder, board: Board) -> None:
         recorder.tell(rows=lanes.rows)
     finally:
         run.finish()  # whatever happened to the device, its rows are whole
+
+
+def _slow_device(recorder: Recorder, make: Callable[[], Any], slow: dict[str, Any]) -> SlowDevice:
+    device = SlowDevice(make, slow["every_s"], recorder.happened)
+    if "goes_on" in slow:
+        device.go_on(**slow["goes_on"])
+    else:
+        device.open()
+    return device
 
 
 def main() -> int:

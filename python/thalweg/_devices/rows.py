@@ -57,6 +57,8 @@ class LaneRows:
                     columns = {**columns, clock: stamps}
                 if started:
                     self._happened(started)
+            elif not clock and (started := self._clock.untold()):
+                self._happened(started)
             self._append(producer, columns)
 
     def _append(self, producer: Producer, columns: Mapping[str, Any]) -> None:
@@ -72,6 +74,16 @@ class LaneRows:
                 if not all(map(len, columns.values())):
                     return None
             time.sleep(_FULL_DISK_PAUSE_S)
+
+    def stop_waiting(self) -> None:
+        """A full disk is an error from now on."""
+        self.waits_for_room = False
+
+    def restarted(self) -> None:
+        """The device was started, and the next rows of each table are the first ones since then."""
+
+    def interrupt(self) -> None:
+        """Another thread wants to be alone with the device."""
 
     def idle(self) -> None:
         """Lets readers see the rows so far, and goes on in the next file if there is one."""

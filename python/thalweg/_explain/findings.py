@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from thalweg._trace.trace_file import Calls, Integers, Trace
+from thalweg._explain.gains import elapsed, own_time, short_pauses
+from thalweg._trace.calls import Calls, Integers
+from thalweg._trace.trace_file import Trace
 
 
 @dataclass(frozen=True)
@@ -16,16 +18,47 @@ class Finding:
     sentence: str
     file: str
     calls: int
-    """The number of calls that it is about; `bytes` and `seconds` are what they moved and how long they took."""
+    """The number of calls that it is about; `bytes` are what they moved."""
     bytes: int
     seconds: float
+    """The time in seconds in which at least one of the calls was running: it is not summed over ranks and threads."""
     gain_s: float
-    """The estimated time in seconds that the proposed change saves at most; 0 if none is estimated."""
+    """The estimated part of that time that the proposed change saves at most; 0 if none is estimated, or if a stronger
+    finding has the same calls."""
     table: str
     query: str
     """The condition that selects the calls in `table`, for DataFrame.query of pandas."""
     evidence: dict[str, Any] = field(default_factory=dict)
     rule: str = ""
+    elsewhere_s: float = 0.0
+    """The estimated time that the change saves outside of these calls."""
+    disturbed_s: float = 0.0
+    """The part of the gain that other programs and the tracing take from the program, not these calls."""
+    low_s: float = 0.0
+    """The lower end of the interval of `saves_s`: the calls alone."""
+    high_s: float = 0.0
+    """The upper end: the short pauses between the calls are saved, too."""
+    how: str = ""
+    """How the gain was estimated."""
+    part_of: str = ""
+    """The rule of a stronger finding with the same cause, or empty."""
+    cause_file: str = ""
+    """The file of that finding."""
+    phase: str = ""
+    """The phase of the program in which most of the time of these calls lies, or empty."""
+    about: Calls | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def saves_s(self) -> float:
+        """The estimated time in seconds that the change saves."""
+        return max(0.0, self.gain_s - self.disturbed_s + self.elsewhere_s)
+
+    def to_dict(self) -> dict[str, Any]:
+        members = {name: value for name, value in vars(self).items() if name != "about"}
+        return {**members, "saves_s": self.saves_s}
+
+
+FEWER_CALLS = "the time of the calls that are not needed"
 
 
 def found(
@@ -36,25 +69,106 @@ def found(
     gain: float = 0.0,
     table: str = "posix",
     where: str = "",
+    elsewhere: float = 0.0,
+    how: str = FEWER_CALLS,
+    pauses: bool = False,
     **evidence: Any,
 ) -> Finding:
     """Returns a finding about these calls.
 
-    `gain` is the fraction of their time that can be saved. `where` is a condition that tells the calls from other calls
-    of the same operations, files and processes."""
+    `gain` is the fraction of their time that can be saved, `elsewhere` what is saved outside of them, in seconds.
+    `pauses` says that the program makes each call in a step that the change saves, too: then the short pauses between
+    the calls count like the calls. `where` is a condition that tells the calls from other calls of the same operations,
+    files and processes."""
     files = np.unique(about.file)
-    took = seconds(about)
+    took = elapsed(about)
+    moves = about.kind.isin(("read", "write", "transfer"))
+    moved = about.moved if table in ("posix", "stdio") else np.where(moves, about.size.clip(0), 0)
+    gain = min(1.0, max(0.0, gain))
+    own = own_time(trace, about)
+    between = gain * short_pauses(about) * own.share if gain > 0 else 0.0
+    saved, elsewhere = gain * own.seconds, max(0.0, elsewhere) * own.share + (between if pauses else 0.0)
     return Finding(
         sentence,
         trace.files[int(files[0])] if len(files) == 1 else "",
         len(about),
-        int((about.moved if table in ("posix", "stdio") else about.size.clip(0)).sum()),
+        int(moved.sum()),
         took,
-        took * min(1.0, max(0.0, gain)),
+        took * gain,
         table,
         " and ".join(filter(None, (*_conditions(about), where))),
         evidence,
+        elsewhere_s=elsewhere,
+        disturbed_s=took * gain - saved,
+        low_s=saved * max(0.0, 1 - own.error),
+        high_s=(took * gain + max(elsewhere, between)) * (1 + own.error),
+        how=how if saved + elsewhere > 0 else "",
+        about=about,
     )
+
+
+def each_call_once(findings: list[Finding], of_libraries: frozenset[str]) -> list[Finding]:
+    """Returns the findings, the strongest first. What a stronger finding has counted does not count again: a weaker one
+    with the same calls, or with calls inside those, is marked as a part of it.
+
+    `of_libraries` are the rules that know why a library makes its calls: they explain what others only describe."""
+
+    def strength(one: Finding) -> tuple[float, float]:
+        return -one.saves_s * (1.0 if one.rule in of_libraries else 0.25), -one.seconds
+
+    kept: list[Finding] = []
+    for each in sorted(findings, key=strength):
+        strongest = next(
+            (other for other in kept if not other.part_of and _has_same_cause(other, each, other.rule in of_libraries)),
+            None,
+        )
+        kept.append(_part_of(strongest, each) if strongest else each)
+    return sorted(kept, key=lambda one: (-one.saves_s, -one.seconds))
+
+
+def _part_of(cause: Finding, each: Finding) -> Finding:
+    return replace(
+        each,
+        part_of=cause.rule,
+        cause_file=cause.file,
+        gain_s=0.0,
+        disturbed_s=0.0,
+        elsewhere_s=0.0,
+        low_s=0.0,
+        high_s=0.0,
+    )
+
+
+def _has_same_cause(stronger: Finding, weaker: Finding, explains_calls: bool) -> bool:
+    """`explains_calls`: the stronger one says why a library makes its calls, whatever calls the weaker one is about."""
+    if stronger.about is None or weaker.about is None or not (len(stronger.about) and len(weaker.about)):
+        return False
+    if stronger.saves_s <= 0:
+        return False
+    if _is_made_inside(weaker.about, stronger.about):
+        return True
+    if stronger.table == weaker.table and not (explains_calls and stronger.file == weaker.file):
+        return weaker.about.share_in(stronger.about) > 0.5
+    inner, outer = sorted((stronger, weaker), key=lambda each: _OUTER.index(each.table))
+    assert outer.about is not None
+    assert inner.about is not None
+    if not outer.file or outer.file != inner.file:
+        return False
+    return float((inner.about.depth > 0).mean()) > 0.5
+
+
+def _is_made_inside(inner: Calls, outer: Calls) -> bool:
+    """Returns whether more than half of the time of these calls lies in the other ones, which made them."""
+    if not (inner.depth > 0).any() or len(outer) > _MOST_AROUND or int(inner.depth.max()) <= int(outer.depth.min()):
+        return False
+    whole = float(inner.duration.sum())
+    return whole > 0 and float(inner.duration[outer_of(inner, outer) >= 0].sum()) > 0.5 * whole
+
+
+_MOST_AROUND = 1_000_000
+
+
+_OUTER = ("settings", "work", "posix", "stdio", "mpi", "hdf5")
 
 
 def _conditions(about: Calls) -> Iterator[str]:
@@ -83,11 +197,11 @@ def seconds(calls: Calls) -> float:
 
 
 def data(calls: Calls) -> Calls:
-    return calls.where(np.isin(calls.kind, ("read", "write")))
+    return calls.where(calls.kind.isin(("read", "write")))
 
 
 def of_kind(calls: Calls, *kinds: str) -> Calls:
-    return calls.where(np.isin(calls.kind, kinds))
+    return calls.where(calls.kind.isin(kinds))
 
 
 def call_places(calls: Calls) -> Integers:
@@ -95,15 +209,20 @@ def call_places(calls: Calls) -> Integers:
 
     A call without an offset reads or writes at the position after the calls before it. This is correct if one thread
     uses one descriptor at a time."""
-    calls_move = (calls.offset < 0) & np.isin(calls.kind, ("read", "write"))
+    calls_move = (calls.offset < 0) & calls.kind.isin(("read", "write"))
     moved = np.where(calls_move, calls.moved, 0)
     total = np.cumsum(moved)
-    is_set = np.isin(calls.kind, ("open", "seek")) & (calls.error == 0)
-    base = np.where(calls.kind == "seek", calls.result, 0)
+    is_set = calls.kind.isin(("open", "seek")) & (calls.error == 0)
+    # A stream's call returns no position; the one that it was given is taken to count from the beginning.
+    sets = np.where(calls.name.isin(_SEEKS_OF_STREAMS), calls.offset.clip(0), calls.result)
+    base = np.where(calls.kind == "seek", sets, 0)
     last = np.maximum.accumulate(np.where(is_set, np.arange(len(calls)), -1))
     since = np.where(last >= 0, total[last], 0)
     at: Integers = np.where(last >= 0, base[last], 0) + total - moved - since
     return np.where(calls.offset >= 0, calls.offset, at)
+
+
+_SEEKS_OF_STREAMS = ("fseek", "fseeko", "fseeko64", "rewind")
 
 
 def ranks_in(trace: Trace) -> int:
@@ -127,6 +246,25 @@ def gathered_by_file(calls: Calls, size: int = 1 << 20) -> float:
     if not len(calls):
         return 0.0
     return 1 - min(1.0, -(-int(calls.moved.sum()) // size) / len(calls))
+
+
+def gathered_in_order(calls: Calls, size: int = 1 << 20) -> float:
+    """Returns the fraction of reads and writes of one file that would be saved if those that continue each other were
+    calls of `size` bytes. Those at places far from each other cannot be one call."""
+    needed, all_of_them = 0.0, 0
+    for process in np.unique(calls.process):
+        mine = calls.where(calls.process == process)
+        is_move = mine.kind.isin(("read", "write"))
+        at, moved = call_places(mine)[is_move], mine.moved[is_move]
+        ahead = at[1:] - (at + moved)[:-1]
+        jumps = int(((ahead < 0) | (ahead > _NEAR)).sum())
+        needed += 1 + jumps + int(moved.sum()) // size
+        all_of_them += len(at)
+    return 1 - min(1.0, needed / all_of_them) if all_of_them else 0.0
+
+
+_NEAR = 16 << 10
+"""The bytes between two ranges that are cheaper to move than to leave out."""
 
 
 def distinct(at: Integers, size: Integers) -> int:

@@ -10,7 +10,7 @@ class Judged:
     """One setting and what became of it: a hint or property of a file, or a variable of the environment."""
 
     kind: str
-    """One of: hint, property, variable."""
+    """One of: hint, hint of a file (ROMIO_HINTS), property, variable."""
     file: str
     name: str
     asked: str

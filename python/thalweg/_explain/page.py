@@ -13,9 +13,10 @@ from thalweg._base.errors import SystemError  # noqa: A004
 from thalweg._explain.findings import call_places, data
 from thalweg._explain.verdict import Verdict
 from thalweg._trace.account import KINDS, Account, own_seconds, together
+from thalweg._trace.calls import Calls
 from thalweg._trace.own_work import Device, under_way, work_sentences
 from thalweg._trace.records import IN_FLIGHT
-from thalweg._trace.trace_file import Calls, Trace
+from thalweg._trace.trace_file import Trace
 
 _BINS = 500
 _MOST_LANES, _MOST_MAPS = 64, 6
@@ -143,7 +144,7 @@ def _map(trace: Trace, file: int, start: float, duration: float) -> dict[str, An
     for process in np.unique(calls.process):
         mine = calls.process == process
         at[mine] = call_places(calls.where(mine))
-    is_move = np.isin(calls.kind, ("read", "write")) & (calls.moved > 0)
+    is_move = calls.kind.isin(("read", "write")) & (calls.moved > 0)
     moves, at = calls.where(is_move), at[is_move]
     end = int((at + moves.moved).max(initial=1))
     column = ((moves.start - start) / duration * _COLUMNS).astype(int).clip(0, _COLUMNS - 1)

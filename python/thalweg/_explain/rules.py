@@ -46,7 +46,7 @@ RULES = (
     ),
     Rule(
         "unaligned writes",
-        "more than half of 100 or more writes of 4 KiB or more begin inside a block",
+        "more than half of 100 or more writes of 4 KiB or more begin inside a block, and touch a tenth more blocks",
         files.unaligned,
     ),
     Rule(
@@ -56,7 +56,7 @@ RULES = (
     ),
     Rule(
         "random reads",
-        "more than half of 1000 or more reads of less than 64 KiB go back, or jump ahead by more than 1 MiB",
+        "more than half of 1000 or more reads of less than 64 KiB go back, or jump ahead by more than 128 KiB",
         files.random_reads,
     ),
     Rule(
@@ -67,7 +67,18 @@ RULES = (
     Rule("failed calls", "1000 or more opens and queries of files fail, and more than half of all", files.failed_calls),
     Rule("seeks", "500 or more seeks, and at least 0.4 for each read or write", files.seeks),
     Rule("no sync", "1 MiB or more is written and never synced", files.no_sync),
+    Rule(
+        "written synchronously",
+        "100 or more writes of less than 1 MiB to a file that was opened with O_SYNC or O_DSYNC",
+        files.written_synchronously,
+    ),
     Rule("sync storm", "100 or more syncs, each for less than 1 MiB", files.sync_storm),
+    Rule(
+        "many small files",
+        "a process opens 1000 or more different files, and moves less than 64 KiB in each on average",
+        files.many_small_files,
+    ),
+    Rule("page faults", "500 or more pages of mapped files are waited for", files.page_faults),
     Rule("opened again and again", "one process opens a file 50 times or more", files.opened_again),
     Rule("truncation of an existing file", "an open discards 1 MiB or more", files.truncation),
     Rule(
@@ -85,11 +96,22 @@ RULES = (
         "waiting for locks", "two or more threads wait for 0.05 s or more in 10 or more calls", files.waiting_for_locks
     ),
     Rule("flushed again and again", "500 or more fflush, each for less than 4 KiB", streams.flushed_again, ("stdio",)),
+    Rule(
+        "single items",
+        "100000 or more fread and fwrite, with less than 64 bytes on average",
+        streams.single_items,
+        ("stdio",),
+    ),
     Rule("single bytes", "50000 or more fgetc, getc, fputc or putc", streams.single_bytes, ("stdio",)),
     Rule(
         "one rank does all",
         "one rank moves more than 90 % of the bytes of a file, with 1 MiB or more in all",
         ranks.one_rank_does_all,
+    ),
+    Rule(
+        "same reads of all ranks",
+        "two or more ranks read 1 MiB or more each, and a third of it or more is the same",
+        ranks.same_reads,
     ),
     Rule(
         "straggler",
@@ -113,6 +135,12 @@ RULES = (
         ranks.collective_and_apart,
         ("posix", "mpi"),
     ),
+    Rule(
+        "MPI-IO files opened again and again",
+        "a rank opens a file with MPI_File_open 50 times or more",
+        ranks.mpi_files_opened_again,
+        MPI,
+    ),
     Rule("shared file pointer", "20 or more reads and writes with the shared file pointer", ranks.shared_pointer, MPI),
     Rule("atomic mode", "10 or more writes in atomic mode", ranks.atomic_mode, MPI),
     Rule("more ranks than cores", "ranks that wait for each other share cores", ranks.more_ranks_than_cores, MPI),
@@ -132,6 +160,12 @@ RULES = (
         "objects opened again and again",
         "1000 or more opens of datasets, groups and attributes, and at least one for every two transfers",
         hdf5.objects_opened_again,
+        HDF5,
+    ),
+    Rule(
+        "HDF5 files opened again and again",
+        "one process opens a file with HDF5 50 times or more",
+        hdf5.files_opened_again,
         HDF5,
     ),
     Rule("HDF5 flushes", "100 or more flushes, each for less than 1 MiB", hdf5.flushes, BOTH),

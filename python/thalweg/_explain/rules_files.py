@@ -15,14 +15,18 @@ from thalweg._explain.findings import (
     distinct,
     found,
     gathered_by_file,
+    gathered_in_order,
     of_kind,
     seconds,
 )
-from thalweg._trace.trace_file import Calls, Trace
+from thalweg._trace.calls import Calls, Integers
+from thalweg._trace.trace_file import Trace
 
 MANY = 1000
 BLOCK = 4096
 LARGE = 1 << 20
+READ_AHEAD = 128 << 10
+"""What Linux reads ahead by default."""
 O_DIRECT, O_DSYNC = 0o40000, 0o10000
 
 
@@ -36,14 +40,15 @@ def by_process(calls: Calls) -> Iterator[tuple[int, Calls]]:
 
 
 def small_requests(trace: Trace) -> Iterator[Finding]:
-    for _, calls in by_file(data(trace.on_disk(trace.posix))):
-        mean = calls.moved.mean()
+    for _, all_of_them in by_file(trace.on_disk(trace.posix)):
+        calls = data(all_of_them)
+        mean = calls.moved.mean() if len(calls) else 0.0
         if len(calls) >= MANY and mean < BLOCK:
             yield found(
                 trace,
                 calls,
                 f"{len(calls):,} reads and writes move only {as_bytes(mean)} each: combine them, or use a buffer",
-                gain=gathered_by_file(calls),
+                gain=gathered_in_order(all_of_them),
             )
 
 
@@ -53,13 +58,19 @@ def unaligned(trace: Trace) -> Iterator[Finding]:
         if len(large) < 100:
             continue
         is_inside = large.offset % BLOCK != 0
-        if is_inside.mean() > 0.5:
+        inside = large.where(is_inside)
+        touched = int((-(-(inside.offset % BLOCK + inside.size) // BLOCK)).sum())
+        more = 1 - int((-(-inside.size // BLOCK)).sum()) / touched if touched else 0.0
+        # A block more for each large write costs nothing that can be measured.
+        if is_inside.mean() > 0.5 and more >= 0.1:
             yield found(
                 trace,
-                large.where(is_inside),
+                inside,
                 f"{100 * is_inside.mean():.0f} % of {len(large):,} writes of {BLOCK} bytes or more begin inside a "
-                "block, so that the system must read or lock a second block: write at multiples of the block size",
-                gain=0.5,
+                f"block, so that they touch {100 * more:.0f} % more blocks than they fill: write at multiples of the "
+                "block size",
+                gain=more,
+                how="the blocks that are touched, but not needed",
                 where=f"offset >= 0 and size >= {BLOCK}",
                 share=float(is_inside.mean()),
             )
@@ -94,7 +105,7 @@ def random_reads(trace: Trace) -> Iterator[Finding]:
                 continue
             jumps = begin[1:] - (begin + reads.moved)[:-1]
             # A jump goes backwards, or farther ahead than what the system reads ahead.
-            share = float(((jumps < 0) | (jumps > LARGE)).mean())
+            share = float(((jumps < 0) | (jumps > READ_AHEAD)).mean())
             if share > 0.5:
                 yield found(
                     trace,
@@ -109,7 +120,7 @@ def random_reads(trace: Trace) -> Iterator[Finding]:
 
 
 def metadata_storm(trace: Trace) -> Iterator[Finding]:
-    for process, mine in by_process(trace.posix.where(trace.posix.depth == 0)):
+    for process, mine in by_process(trace.not_loading(trace.posix.where(trace.posix.depth == 0))):
         names, moves = of_kind(mine, "open", "close", "metadata"), data(mine)
         if len(names) >= 2 * MANY and len(names) > 5 * len(moves):
             yield found(
@@ -124,7 +135,7 @@ def metadata_storm(trace: Trace) -> Iterator[Finding]:
 
 
 def failed_calls(trace: Trace) -> Iterator[Finding]:
-    for process, mine in by_process(of_kind(trace.posix, "open", "metadata")):
+    for process, mine in by_process(trace.not_loading(of_kind(trace.posix, "open", "metadata"))):
         failed = mine.where(mine.error != 0)
         if len(failed) >= MANY and len(failed) > len(mine) / 2:
             yield found(
@@ -155,13 +166,78 @@ def no_sync(trace: Trace) -> Iterator[Finding]:
     for _, calls in by_file(trace.on_disk(trace.posix)):
         writes = of_kind(calls, "write")
         written, was_synced = int(writes.moved.sum()), len(of_kind(calls, "sync")) or _opened_for_sync(calls)
-        if written >= LARGE and not was_synced:
+        if written >= LARGE and not was_synced and not _opened_directly(calls):
             yield found(
                 trace,
                 writes,
                 f"{as_bytes(written)} were written and never synced: the measured times are those of the page cache, "
                 "and a power cut may lose the data; call fsync",
             )
+
+
+def _opened_directly(calls: Calls) -> bool:
+    return bool((of_kind(calls, "open").extra & O_DIRECT != 0).any())
+
+
+def written_synchronously(trace: Trace) -> Iterator[Finding]:
+    for _, calls in by_file(trace.on_disk(trace.posix)):
+        writes = of_kind(calls, "write")
+        if len(writes) >= 100 and writes.moved.mean() < LARGE and _opened_for_sync(calls):
+            yield found(
+                trace,
+                writes,
+                f"it is opened with O_SYNC or O_DSYNC, so that each of {len(writes):,} writes of "
+                f"{as_bytes(writes.moved.mean())} waits for the device: write more at once, or call fsync at the end",
+                gain=1 - (1 + int(writes.moved.sum()) // LARGE) / len(writes),
+            )
+
+
+def many_small_files(trace: Trace) -> Iterator[Finding]:
+    for table in ("posix", "stdio"):
+        yield from _many_small_files_in(trace, table)
+
+
+def _many_small_files_in(trace: Trace, table: str) -> Iterator[Finding]:
+    for process, mine in by_process(trace.on_disk(trace.levels[table])):
+        opens = of_kind(mine, "open")
+        opens = opens.where(opens.error == 0)
+        files = np.unique(opens.file)
+        moves = data(mine)
+        moved = int(moves.moved[np.isin(moves.file, files)].sum()) if len(files) >= MANY else 0
+        if len(files) >= MANY and moved < len(files) * 16 * BLOCK:
+            around = of_kind(mine, "open", "close", "metadata")
+            yield found(
+                trace,
+                around,
+                f"process {pid(trace, process)} opens {len(files):,} different files, and moves {as_bytes(moved)} in "
+                "all: keep what belongs together in one file",
+                gain=1 - max(1, -(-moved // LARGE)) / len(files),
+                pauses=True,
+                how="these calls, and the short pauses between them",
+                table=table,
+                files=len(files),
+                moved_bytes=moved,
+            )
+
+
+def page_faults(trace: Trace) -> Iterator[Finding]:
+    major = int(trace.report.get("faults", {}).get("major", 0))
+    maps = of_kind(trace.on_disk(trace.posix), "map")
+    maps = maps.where((maps.error == 0) & (maps.size >= LARGE))
+    if major >= 500 and len(maps):
+        yield found(
+            trace,
+            maps,
+            f"files of {as_bytes(int(maps.size.sum()))} are mapped, and the program waited {major:,} times for a page "
+            "from the disk; which page that was is not recorded: read larger parts, or advise the system (madvise)",
+            elsewhere=major * FAULT_S,
+            how="0.1 ms for each page",
+            where=f"error == 0 and size >= {LARGE}",
+            faults=major,
+        )
+
+
+FAULT_S = 1e-4
 
 
 def _opened_for_sync(calls: Calls) -> bool:
@@ -183,17 +259,19 @@ def sync_storm(trace: Trace) -> Iterator[Finding]:
 
 
 def opened_again(trace: Trace) -> Iterator[Finding]:
-    for _, calls in by_file(of_kind(trace.on_disk(trace.posix), "open")):
-        for process, all_of_it in by_process(calls):
-            mine = all_of_it.where(all_of_it.error == 0)
-            if len(mine) >= 50:
-                yield found(
-                    trace,
-                    mine,
-                    f"process {pid(trace, process)} opens it {len(mine):,} times: keep it open",
-                    gain=1 - 1 / len(mine),
-                    where="error == 0",
-                )
+    for table in ("posix", "stdio"):
+        for _, calls in by_file(of_kind(trace.on_disk(trace.levels[table]), "open")):
+            for process, all_of_it in by_process(calls):
+                mine = all_of_it.where(all_of_it.error == 0)
+                if len(mine) >= 50:
+                    yield found(
+                        trace,
+                        mine,
+                        f"process {pid(trace, process)} opens it {len(mine):,} times: keep it open",
+                        gain=1 - 1 / len(mine),
+                        table=table,
+                        where="error == 0",
+                    )
 
 
 def truncation(trace: Trace) -> Iterator[Finding]:
@@ -215,9 +293,10 @@ def truncation(trace: Trace) -> Iterator[Finding]:
 def read_modify_write(trace: Trace) -> Iterator[Finding]:
     for _, calls in by_file(data(trace.on_disk(trace.posix))):
         ordered = calls.where(np.argsort(calls.thread, kind="stable"))
-        pair = (ordered.kind[:-1] == "read") & (ordered.kind[1:] == "write")
-        pair &= (ordered.thread[:-1] == ordered.thread[1:]) & (ordered.offset[:-1] >= 0)
-        pair &= (ordered.offset[:-1] == ordered.offset[1:]) & (ordered.size[:-1] == ordered.size[1:])
+        thread, offset, size = ordered.thread, ordered.offset, ordered.size
+        pair = (ordered.kind == "read")[:-1] & (ordered.kind == "write")[1:]
+        pair &= (thread[:-1] == thread[1:]) & (offset[:-1] >= 0)
+        pair &= (offset[:-1] == offset[1:]) & (size[:-1] == size[1:])
         writes = int((ordered.kind == "write").sum())
         if pair.sum() >= 20 and pair.sum() > writes / 2:
             yield found(
@@ -233,8 +312,10 @@ def read_modify_write(trace: Trace) -> Iterator[Finding]:
 def direct_and_small(trace: Trace) -> Iterator[Finding]:
     for _, calls in by_file(trace.on_disk(trace.posix)):
         moves = data(calls)
-        is_direct = (of_kind(calls, "open").extra & O_DIRECT != 0).any()
-        if is_direct and len(moves) >= 100 and moves.moved.mean() < 16 * BLOCK:
+        if len(moves) < 100 or moves.moved.mean() >= 16 * BLOCK or not _opened_directly(calls):
+            continue
+        # What is written asynchronously is no call.
+        if not np.isin(calls.process, _asynchronous_processes(trace)).any():
             yield found(
                 trace,
                 moves,
@@ -245,13 +326,24 @@ def direct_and_small(trace: Trace) -> Iterator[Finding]:
             )
 
 
+def _asynchronous_processes(trace: Trace) -> Integers:
+    """Returns the processes whose data move without calls."""
+    submits = trace.posix.where(trace.posix.name.matching(lambda name: name.startswith(("io_uring", "io_submit"))))
+    maps = trace.posix.where(trace.posix.kind == "map")
+    rings = [number for number, path in enumerate(trace.files) if "[io_uring]" in path]
+    of_rings = maps.process[np.isin(maps.file, rings)] if rings else maps.process[:0]
+    return np.unique(np.r_[submits.process, of_rings, trace.in_flight.process])
+
+
 def thrown_away(trace: Trace) -> Iterator[Finding]:
-    removed = trace.posix.where(np.isin(trace.posix.name, ("unlink", "unlinkat", "remove")) & (trace.posix.error == 0))
+    removed = trace.posix.where(trace.posix.name.isin(("unlink", "unlinkat", "remove")) & (trace.posix.error == 0))
     gone = {trace.files[int(number)] for number in np.unique(removed.file)}
     for number, calls in by_file(trace.on_disk(trace.posix)):
+        if trace.files[number] not in gone:
+            continue
         writes = of_kind(calls, "write")
-        is_used = len(calls.where(np.isin(calls.kind, ("read", "map", "transfer")) & (calls.error == 0)))
-        if trace.files[number] in gone and not is_used and writes.moved.sum() >= LARGE:
+        is_used = len(calls.where(calls.kind.isin(("read", "map", "transfer")) & (calls.error == 0)))
+        if not is_used and writes.moved.sum() >= LARGE:
             yield found(
                 trace,
                 writes,
@@ -263,7 +355,7 @@ def thrown_away(trace: Trace) -> Iterator[Finding]:
 
 def waiting_for_locks(trace: Trace) -> Iterator[Finding]:
     for _, calls in by_file(of_kind(trace.posix, "lock")):
-        waits = calls.where(np.isin(calls.name, ("flock", "lockf", "lockf64")) | np.isin(calls.extra, _SET_LOCKS))
+        waits = calls.where(calls.name.isin(("flock", "lockf", "lockf64")) | np.isin(calls.extra, _SET_LOCKS))
         threads = len(np.unique(waits.thread))
         if len(waits) >= 10 and threads >= 2 and seconds(waits) >= 0.05:
             yield found(
@@ -272,7 +364,7 @@ def waiting_for_locks(trace: Trace) -> Iterator[Finding]:
                 f"{threads} threads and processes wait {seconds(waits):.3g} s in {len(waits):,} calls for its lock, so "
                 "that they work one after the other: hold the lock for a shorter time, or lock parts of the file",
                 gain=1 - 1 / threads,
-                where="" if np.isin(waits.name, ("flock", "lockf", "lockf64")).all() else f"extra in {[*_SET_LOCKS]}",
+                where="" if waits.name.isin(("flock", "lockf", "lockf64")).all() else f"extra in {[*_SET_LOCKS]}",
                 threads=threads,
             )
 

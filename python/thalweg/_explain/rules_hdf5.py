@@ -19,11 +19,15 @@ from thalweg._explain.findings import (
     outer_of,
     seconds,
 )
-from thalweg._explain.rules_files import BLOCK, LARGE, MANY
-from thalweg._trace.trace_file import Calls, Integers, Trace
+from thalweg._explain.gains import elapsed, short_pauses
+from thalweg._explain.rules_files import BLOCK, LARGE, MANY, pid
+from thalweg._trace.calls import Calls, Integers
+from thalweg._trace.trace_file import Trace
 
 OPENING = ("H5Dopen2", "H5Dopen1", "H5Oopen", "H5Gopen2", "H5Gopen1", "H5Aopen", "H5Aopen_name", "H5Aopen_by_name")
+OPENING_FILES = ("H5Fopen", "H5Fcreate")
 TRANSFERS = ("H5Dread", "H5Dwrite")
+WRITES_CHUNKS = (*TRANSFERS, "H5Dclose", "H5Fclose", "H5Oclose", "H5Idec_ref", "H5Fflush")
 CONVERTS = 4
 
 
@@ -53,10 +57,14 @@ def datasets(trace: Trace, file: int) -> list[Dataset]:
     return known
 
 
-def properties(trace: Trace, file: int) -> dict[str, str]:
-    return {
-        each["name"]: each["value"] for each in trace.settings if each["origin"] == "property" and each["file"] == file
+def properties_of(trace: Trace, file: int) -> list[tuple[str, str]]:
+    """Returns the properties with which a file was opened; each value of a file that was opened with several."""
+    found = {
+        (each["name"], each["value"]): None
+        for each in trace.settings
+        if each["origin"] == "property" and each["file"] == file
     }
+    return sorted(found)
 
 
 @dataclass(frozen=True)
@@ -71,11 +79,11 @@ class Inside:
 
     def of(self, *names: str) -> Calls:
         """Returns the inner calls that were made in outer calls of these names."""
-        return self.inner.where(np.isin(self.outer.name[self.place], names))
+        return self.inner.where(self.outer.name.isin(names)[self.place])
 
     @property
     def transfers(self) -> Calls:
-        return self.outer.where(np.isin(self.outer.name, TRANSFERS))
+        return self.outer.where(self.outer.name.isin(TRANSFERS))
 
 
 def files_of_hdf5(trace: Trace) -> Iterator[Inside]:
@@ -98,6 +106,9 @@ def small_transfers(trace: Trace) -> Iterator[Finding]:
                 f"{len(moves):,} H5Dread and H5Dwrite move only {as_bytes(float(moves.size.mean()))} each: "
                 "select more in each call",
                 gain=1 - min(1.0, -(-int(moves.size.sum()) // LARGE) / len(moves)),
+                how="the calls that are not needed, with the short pauses in which the program prepares them",
+                # What is opened for each transfer is the cause of another finding.
+                pauses=len(each.outer.where(each.outer.name.isin(OPENING + OPENING_FILES))) < len(moves) / 2,
                 table="hdf5",
                 where="depth == 0 and size > 0",
                 asked_bytes=int(moves.size.sum()),
@@ -106,7 +117,7 @@ def small_transfers(trace: Trace) -> Iterator[Finding]:
 
 def objects_opened_again(trace: Trace) -> Iterator[Finding]:
     for each in files_of_hdf5(trace):
-        opens = each.outer.where(np.isin(each.outer.name, OPENING))
+        opens = each.outer.where(each.outer.name.isin(OPENING))
         if len(opens) >= MANY and len(opens) > len(each.transfers) / 2:
             yield found(
                 trace,
@@ -114,15 +125,43 @@ def objects_opened_again(trace: Trace) -> Iterator[Finding]:
                 f"{len(opens):,} calls open datasets, groups and attributes, but only {len(each.transfers):,} move "
                 'data: keep the objects open (in h5py: `x = file["x"]` before the loop)',
                 gain=1.0,
+                # The program uses an object before it opens the next one.
+                elsewhere=0.5 * max(0.0, short_pauses(opens) - elapsed(each.transfers)),
+                how="these calls, and half of the short pauses between them",
                 table="hdf5",
                 where="depth == 0",
                 transfers=len(each.transfers),
             )
 
 
+def files_opened_again(trace: Trace) -> Iterator[Finding]:
+    calls = trace.levels["hdf5"]
+    outermost = calls.where((calls.depth == 0) & (calls.file > 0))
+    for _, mine in by_file(outermost):
+        for process in np.unique(mine.process):
+            some = mine.where(mine.process == process)
+            opens = some.where((some.kind == "open") & (some.result >= 0))
+            if len(opens) < 50:
+                continue
+            others = some.where(~some.kind.isin(("open",)) & ~some.name.isin(TRANSFERS))
+            around = short_pauses(some)
+            yield found(
+                trace,
+                opens,
+                f"process {pid(trace, int(process))} opens it {len(opens):,} times, and each time HDF5 reads "
+                "its metadata anew: keep it open",
+                gain=1 - 1 / len(opens),
+                table="hdf5",
+                where="depth == 0 and result >= 0",
+                elsewhere=(elapsed(others) + around) * (1 - 1 / len(opens)),
+                how="the time between opening and closing, without transfers and long pauses",
+                opens=len(opens),
+            )
+
+
 def flushes(trace: Trace) -> Iterator[Finding]:
     for each in files_of_hdf5(trace):
-        some = each.outer.where(np.array(["flush" in name for name in each.outer.name], bool))
+        some = each.outer.where(each.outer.name.matching(lambda name: "flush" in name))
         written = int(of_kind(each.inner, "write").moved.sum())
         if len(some) >= 100 and written < len(some) * LARGE:
             yield found(
@@ -139,23 +178,31 @@ def flushes(trace: Trace) -> Iterator[Finding]:
 
 def chunk_cache(trace: Trace) -> Iterator[Finding]:
     for each in files_of_hdf5(trace):
-        reads = of_kind(each.of(*TRANSFERS), "read")
-        reads = reads.where(reads.moved > 0)
+        is_inside = each.outer.name.isin(TRANSFERS)[each.place] & (each.inner.kind == "read") & (each.inner.moved > 0)
+        reads = each.inner.where(is_inside)
         if not len(reads):
             continue
         key = np.stack([reads.process, reads.offset, reads.size], axis=1)
         _, first, counts = np.unique(key, axis=0, return_index=True, return_counts=True)
         again = int((reads.moved[first] * (counts - 1)).sum())
         chunks = [dataset.chunk for dataset in datasets(trace, each.file) if dataset.chunk]
+        # A file that is opened anew has an empty cache.
+        opens = int((each.outer.kind == "open").sum())
+        if opens > (len(reads) - len(first)) / 2:
+            continue
         if chunks and len(reads) - len(first) >= 20 and again >= LARGE and again > reads.moved.sum() / 2:
+            # The time includes decoding: HDF5 decodes a chunk each time that it reads it.
+            outer = each.outer.where(np.unique(each.place[is_inside]))
             yield found(
                 trace,
-                reads,
+                outer,
                 f"each chunk is read {len(reads) / len(first):.1f} times on average, {as_bytes(again)} too much, since "
                 f"the chunk cache is too small for chunks of up to {as_bytes(max(chunks))}: read in the order of "
                 "chunks, or enlarge the cache (h5py: rdcc_nbytes)",
                 gain=again / int(reads.moved.sum()),
-                where="depth > 0 and result > 0",
+                how="the fraction of bytes that are read again, of the time in H5Dread and H5Dwrite",
+                table="hdf5",
+                where="depth == 0",
                 read_again_bytes=again,
                 largest_chunk=max(chunks),
             )
@@ -163,16 +210,22 @@ def chunk_cache(trace: Trace) -> Iterator[Finding]:
 
 def split_by_chunks(trace: Trace) -> Iterator[Finding]:
     for each in files_of_hdf5(trace):
-        inner, moves = each.of(*TRANSFERS), each.transfers
+        # Chunks that are in the cache are written when the dataset or the file is closed.
+        inner, moves = each.of(*WRITES_CHUNKS), each.transfers
         small = [dataset for dataset in datasets(trace, each.file) if 0 < dataset.chunk < 16 * BLOCK]
         if small and len(inner) >= MANY and len(inner) >= 16 * len(moves) and inner.moved.mean() < 16 * BLOCK:
+            gain = gathered_by_file(inner)
+            places = each.place[each.outer.name.isin(WRITES_CHUNKS)[each.place]]
+            outer = each.outer.where(np.unique(places))
             yield found(
                 trace,
                 inner,
                 f"{len(moves):,} H5Dread and H5Dwrite become {len(inner):,} reads and writes of "
                 f"{as_bytes(inner.moved.mean())}, since chunks of {small[0].name} have only "
                 f"{as_bytes(small[0].chunk)}: make chunks of about 1 MiB",
-                gain=gathered_by_file(inner),
+                gain=gain,
+                elsewhere=gain * max(0.0, elapsed(outer) - elapsed(inner)),
+                how="these calls, and what HDF5 does for each chunk",
                 where="depth > 0",
                 transfers=len(moves),
                 chunk=small[0].chunk,
@@ -233,7 +286,7 @@ def fill_values(trace: Trace) -> Iterator[Finding]:
 
 def alignment(trace: Trace) -> Iterator[Finding]:
     for each in files_of_hdf5(trace):
-        asked = properties(trace, each.file).get("alignment", "")
+        asked = dict(properties_of(trace, each.file)).get("alignment", "")
         writes = of_kind(each.inner, "write")
         if not asked or not len(writes):
             continue
@@ -281,7 +334,7 @@ def not_collective(trace: Trace) -> Iterator[Finding]:
         mpi = data(trace.levels["mpi"].where(trace.levels["mpi"].depth > 0))
         inner = mpi.where(mpi.file == each.file)
         place = outer_of(inner, asked)
-        alone = inner.where((place >= 0) & np.array(["_all" not in name for name in inner.name], bool))
+        alone = inner.where((place >= 0) & inner.name.matching(lambda name: "_all" not in name))
         if len(alone) and len(np.unique(place[place >= 0])) and len(alone) > (place >= 0).sum() / 2:
             yield found(
                 trace,

@@ -11,6 +11,7 @@ from thalweg._explain.findings import (
     Finding,
     aggregators_of,
     by_file,
+    call_places,
     data,
     distinct,
     found,
@@ -20,22 +21,51 @@ from thalweg._explain.findings import (
     ranks_in,
     seconds,
 )
+from thalweg._explain.gains import elapsed
 from thalweg._explain.rules_files import BLOCK, LARGE
+from thalweg._trace.calls import Calls, Integers, Mask
 from thalweg._trace.cores import as_ranges, of_ranges
-from thalweg._trace.trace_file import Calls, Mask, Trace
+from thalweg._trace.trace_file import Trace
 
 
 def is_collective(calls: Calls) -> Mask:
     """Returns which calls of MPI-IO are collective."""
-    return np.array(["_all" in name or "_ordered" in name for name in calls.name], bool)
+    return calls.name.matching(lambda name: "_all" in name or "_ordered" in name)
 
 
 def one_rank_does_all(trace: Trace) -> Iterator[Finding]:
     ranks = ranks_in(trace)
-    for _, calls in by_file(data(trace.on_disk(trace.posix))):
-        mine = calls.where(calls.rank >= 0)
+    if ranks < 2:
+        return
+    for table in ("posix", "stdio"):
+        yield from _one_rank_in(trace, table, ranks)
+
+
+def _is_aggregated(trace: Trace, file: int, moves: Calls) -> bool:
+    """Returns whether most of these bytes are moved inside collective calls, in which one rank moves them for all."""
+    calls = data(calls_of(trace, file))
+    together = calls.where(is_collective(calls))
+    if len(np.unique(together.rank)) < 2:
+        return False
+    inside = moves.moved[outer_of(moves, together) >= 0]
+    return float(inside.sum()) > 0.5 * float(moves.moved.sum())
+
+
+def _largest_share(calls: Calls) -> float:
+    """Returns the largest fraction of all bytes that one rank moves."""
+    sums = np.bincount(calls.rank, calls.moved) if len(calls) else np.zeros(1)
+    return float(sums.max() / max(1, sums.sum()))
+
+
+def _one_rank_in(trace: Trace, table: str, ranks: int) -> Iterator[Finding]:
+    everything = data(trace.on_disk(trace.levels[table]))
+    everything = everything.where(everything.rank >= 0)
+    # If each rank has a file of its own, one rank moves all of each.
+    if _largest_share(everything) <= 0.9:
+        return
+    for number, mine in by_file(everything):
         total = int(mine.moved.sum())
-        if ranks < 2 or total < LARGE:
+        if total < LARGE or _is_aggregated(trace, number, mine):
             continue
         shares = {int(rank): int(mine.moved[mine.rank == rank].sum()) for rank in np.unique(mine.rank)}
         rank, most = max(shares.items(), key=lambda each: each[1])
@@ -45,6 +75,7 @@ def one_rank_does_all(trace: Trace) -> Iterator[Finding]:
                 mine.where(mine.rank == rank),
                 f"rank {rank} of {ranks} moves {as_bytes(most)} of {as_bytes(total)}: let all ranks read and write",
                 gain=1 - 1 / ranks,
+                table=table,
                 where=f"rank == {rank}",
                 rank=rank,
                 bytes_by_rank=shares,
@@ -72,8 +103,8 @@ def stragglers(trace: Trace) -> Iterator[Finding]:
 
 
 def overlapping_writes(trace: Trace) -> Iterator[Finding]:
-    for _, calls in by_file(of_kind(trace.on_disk(trace.posix), "write")):
-        mine = calls.where((calls.offset >= 0) & (calls.moved > 0))
+    for number, calls in by_file(of_kind(trace.on_disk(trace.posix), "write")):
+        mine = calls.where((calls.offset >= 0) & (calls.moved > 0) & ~np.isin(calls.process, _lockers(trace, number)))
         writers = [(process, mine.where(mine.process == process)) for process in np.unique(mine.process)]
         if len(writers) < 2 or not _is_at_one_time([each for _, each in writers]):
             continue
@@ -89,6 +120,12 @@ def overlapping_writes(trace: Trace) -> Iterator[Finding]:
                 where="offset >= 0 and result > 0 and error == 0",
                 twice_bytes=twice,
             )
+
+
+def _lockers(trace: Trace, file: int) -> Integers:
+    """Returns the processes that lock ranges of the file, as data sieving does, so that writes wait for each other."""
+    locks = of_kind(trace.posix.where(trace.posix.file == file), "lock")
+    return np.unique(locks.process)
 
 
 def _is_at_one_time(parts: list[Calls]) -> bool:
@@ -120,7 +157,9 @@ def independent_and_interleaved(trace: Trace) -> Iterator[Finding]:
 def collective_and_apart(trace: Trace) -> Iterator[Finding]:
     for number, calls in by_file(data(trace.levels["mpi"])):
         together = calls.where(is_collective(calls) & (calls.size > 0))
-        if not len(together) or together.size.mean() < LARGE or ranks_in(trace) < 2:
+        # With a view, what a rank writes may lie in small pieces between those of others.
+        has_view = (calls_of(trace, number).name == "MPI_File_set_view").any()
+        if not len(together) or together.size.mean() < LARGE or ranks_in(trace) < 2 or has_view:
             continue
         inner = data(trace.posix.where((trace.posix.file == number) & (trace.posix.depth > 0)))
         asked = {rank: int(together.size[together.rank == rank].sum()) for rank in np.unique(together.rank)}
@@ -141,9 +180,48 @@ def collective_and_apart(trace: Trace) -> Iterator[Finding]:
             )
 
 
+def calls_of(trace: Trace, file: int) -> Calls:
+    """Returns the calls of MPI on a file."""
+    return trace.levels["mpi"].where(trace.levels["mpi"].file == file)
+
+
+def same_reads(trace: Trace) -> Iterator[Finding]:
+    if ranks_in(trace) >= 2:
+        for table in ("posix", "stdio"):
+            yield from _same_reads_in(trace, table)
+
+
+def _same_reads_in(trace: Trace, table: str) -> Iterator[Finding]:
+    ranks = ranks_in(trace)
+    for _, calls in by_file(trace.on_disk(trace.levels[table])):
+        reads = []
+        for process in np.unique(calls.process[calls.rank >= 0]):
+            mine = calls.where(calls.process == process)
+            at, is_read = call_places(mine), (mine.kind == "read") & (mine.moved > 0)
+            if is_read.any():
+                reads.append((mine.where(is_read), at[is_read]))
+        of_each = sum(distinct(at, mine.moved) for mine, at in reads)
+        if len(reads) < 2 or of_each < 2 * LARGE:
+            continue
+        of_all = distinct(np.concatenate([at for _, at in reads]), np.concatenate([mine.moved for mine, _ in reads]))
+        if of_each >= 1.5 * of_all:
+            about = calls.where((calls.kind == "read") & (calls.moved > 0) & (calls.rank >= 0))
+            yield found(
+                trace,
+                about,
+                f"{len(reads)} of {ranks} ranks read {as_bytes(of_each)}, but only {as_bytes(of_all)} of these are "
+                "different: let one rank read and send it (MPI_Bcast), or read collectively",
+                gain=1 - of_all / of_each,
+                table=table,
+                where="error == 0 and result > 0 and rank >= 0",
+                read_bytes=of_each,
+                distinct_bytes=of_all,
+            )
+
+
 def shared_pointer(trace: Trace) -> Iterator[Finding]:
     for _, calls in by_file(data(trace.levels["mpi"])):
-        shared = calls.where(np.array(["_shared" in name or "_ordered" in name for name in calls.name], bool))
+        shared = calls.where(calls.name.matching(lambda name: "_shared" in name or "_ordered" in name))
         if len(shared) >= 20:
             yield found(
                 trace,
@@ -186,11 +264,40 @@ def more_ranks_than_cores(trace: Trace) -> Iterator[Finding]:
             f"{ranks} ranks run on {len(cores)} cores ({as_ranges(cores)}) and wait {seconds(waits):.3g} s for each "
             "other; a rank that waits by polling takes the core from the rank it waits for: start fewer ranks, or let "
             "waiting ranks yield (Open MPI: mpi_yield_when_idle)",
-            gain=1 - len(cores) / ranks,
+            gain=_time_of_others(waits, ranks, len(cores)) / max(elapsed(waits), 1e-9),
+            how="the time that waiting ranks take from the others, if they poll",
             table="mpi",
             ranks=ranks,
             cores=len(cores),
         )
+
+
+def _time_of_others(waits: Calls, ranks: int, cores: int) -> float:
+    """Returns the time by which ranks would be done earlier if those that wait took no core from the others."""
+    edges = np.concatenate([waits.start, waits.end])
+    steps = np.repeat([1, -1], len(waits))
+    order = np.argsort(edges, kind="stable")
+    waiting = np.minimum(np.cumsum(steps[order])[:-1], ranks)
+    # Each of the ranks has a part of a core; without those that wait, the others would have more.
+    saved = np.where(waiting > 0, 1 - np.maximum(cores, ranks - waiting) / ranks, 0.0)
+    return float((saved * np.diff(edges[order])).sum())
+
+
+def mpi_files_opened_again(trace: Trace) -> Iterator[Finding]:
+    for _, calls in by_file(of_kind(trace.levels["mpi"], "open", "close", "metadata", "other")):
+        opens = of_kind(calls, "open")
+        opens = opens.where(opens.error == 0)
+        times = int(np.bincount(opens.process).max(initial=0)) if len(opens) else 0
+        if times >= 50:
+            yield found(
+                trace,
+                calls,
+                f"it is opened {times:,} times with MPI_File_open, and each time all ranks wait for each other: keep "
+                "it open",
+                gain=1 - 1 / times,
+                table="mpi",
+                opens=times,
+            )
 
 
 def _aggregators(trace: Trace) -> Iterator[tuple[int, list[int]]]:

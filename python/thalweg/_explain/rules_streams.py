@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from thalweg._base.quantities import as_bytes
 from thalweg._explain.findings import Finding, by_file, data, found
 from thalweg._explain.rules_files import BLOCK
 from thalweg._trace.trace_file import Trace
 
+ITEMS = ("fread", "fwrite", "fread_unlocked", "fwrite_unlocked")
 SINGLE = ("fgetc", "getc", "fputc", "putc")
 
 
@@ -30,9 +29,22 @@ def flushed_again(trace: Trace) -> Iterator[Finding]:
             )
 
 
+def single_items(trace: Trace) -> Iterator[Finding]:
+    stdio = trace.levels["stdio"]
+    for _, calls in by_file(trace.on_disk(stdio.where(stdio.name.isin(ITEMS)))):
+        if len(calls) >= 100_000 and calls.moved.mean() < 64:
+            yield found(
+                trace,
+                calls,
+                f"{len(calls):,} fread and fwrite move only {as_bytes(calls.moved.mean())} each: move whole arrays",
+                gain=1 - (1 + int(calls.moved.sum()) // (16 * BLOCK)) / len(calls),
+                table="stdio",
+            )
+
+
 def single_bytes(trace: Trace) -> Iterator[Finding]:
     stdio = trace.levels["stdio"]
-    for _, calls in by_file(trace.on_disk(stdio.where(np.isin(stdio.name, SINGLE)))):
+    for _, calls in by_file(trace.on_disk(stdio.where(stdio.name.isin(SINGLE)))):
         if len(calls) >= 50_000:
             yield found(
                 trace,

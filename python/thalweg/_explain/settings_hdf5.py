@@ -9,7 +9,7 @@ import numpy as np
 from thalweg._base.quantities import as_bytes
 from thalweg._explain.findings import of_kind
 from thalweg._explain.judged import Judged
-from thalweg._explain.rules_hdf5 import Inside, datasets, files_of_hdf5, properties
+from thalweg._explain.rules_hdf5 import TRANSFERS, Inside, datasets, files_of_hdf5, properties_of
 from thalweg._trace.trace_file import Trace
 
 Said = tuple[str, str]
@@ -18,7 +18,7 @@ Said = tuple[str, str]
 def properties_of_files(trace: Trace) -> Iterator[Judged]:
     """Yields the file access properties, once for each file and value."""
     for each in files_of_hdf5(trace):
-        for name, asked in sorted(properties(trace, each.file).items()):
+        for name, asked in properties_of(trace, each.file):
             state, why = _state(trace, each, name, asked)
             yield Judged("property", trace.files[each.file], name, asked, None, state, why)
 
@@ -28,8 +28,10 @@ def _state(trace: Trace, each: Inside, name: str, asked: str) -> Said:
         return "cannot be told", "level posix was not traced"
     if name == "alignment":
         return _alignment(each, asked)
-    if name == "chunk_cache":
-        return _chunk_cache(trace, each, int(asked))
+    if name == "chunk_cache" or name.startswith("chunk_cache of "):
+        return _chunk_cache(trace, each, int(asked), name.removeprefix("chunk_cache").removeprefix(" of "))
+    if name == "file_locking" and asked != "best effort":
+        return _locking(trace, each, asked == "true")
     if name == "sieve_buf_size":
         known = datasets(trace, each.file)
         if known and all(dataset.layout != "contiguous" for dataset in known):
@@ -54,11 +56,27 @@ def _alignment(each: Inside, asked: str) -> Said:
     return "cannot be told", "too little was written"
 
 
-def _chunk_cache(trace: Trace, each: Inside, asked: int) -> Said:
-    known = datasets(trace, each.file)
-    chunks = [dataset.chunk for dataset in known if dataset.chunk]
+def _locking(trace: Trace, each: Inside, is_on: bool) -> Said:
+    locks = trace.posix.where((trace.posix.file == each.file) & (trace.posix.name == "flock") & (trace.posix.depth > 0))
+    was_locked = len(locks) > 0
+    return ("in effect" if was_locked == is_on else "overruled", f"the file was{'' if was_locked else ' not'} locked")
+
+
+def _chunk_cache(trace: Trace, each: Inside, asked: int, dataset: str) -> Said:
+    known = [one for one in datasets(trace, each.file) if not dataset or one.name == dataset]
+    chunks = [one.chunk for one in known if one.chunk]
     if known and not chunks:
         return "inert", "no dataset that was opened has chunks"
-    if chunks and asked < min(chunks):
-        return "inert", f"chunks have at least {as_bytes(min(chunks))}, and the cache never holds chunks larger than it"
-    return "cannot be told", "the calls do not show which chunks were in the cache"
+    if not chunks or asked >= max(chunks):
+        return "cannot be told", "the calls do not show which chunks were in the cache"
+    # A chunk that is larger than the cache is read anew for each transfer that needs it.
+    reads = of_kind(each.of(*TRANSFERS), "read")
+    reads = reads.where(reads.moved > 0)
+    _, counts = np.unique(np.stack([reads.process, reads.offset, reads.size]), axis=1, return_counts=True)
+    again = int((counts - 1).sum())
+    if again:
+        return "in effect", (
+            f"chunks have up to {as_bytes(max(chunks))}, the cache never holds chunks larger than it, and {again:,} "
+            "reads read a chunk again"
+        )
+    return "inert", f"chunks have at least {as_bytes(min(chunks))}, and none was needed twice"

@@ -87,4 +87,8 @@ def _hints_file(trace: Trace, asked: str) -> Said:
         return "inert", "no process opened that file"
     if all(tried):
         return "inert", "it could not be opened"
+    hints = [each for each in trace.settings if each["origin"] == "hints file"]
+    says = _says(trace)
+    if "romio_filesystem_type" in says and hints and not any(each["name"] in says for each in hints):
+        return "inert", "the library knows none of the names in it"
     return "in effect", "a rank has read it; its hints are judged one by one if they are reported"

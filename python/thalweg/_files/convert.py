@@ -29,12 +29,12 @@ _OF_FILES_THAT_CONTINUE = {"next_file", "next_file_id", "previous_file", "previo
 """Metadata that apply to the source only: the new file continues no other file."""
 
 
-def _not_complete(source: Path) -> str:
-    return f"{path_of(source)} is not complete: its run was not closed, and the copy lacks the rows that it lacks"
+def _not_complete(run: Run) -> str:
+    return f"{run.path} is not complete: its run was not closed, and the copy lacks the rows that it lacks"
 
 
 def convert(
-    source: Path,
+    source: Path | Iterable[Path],
     target: Path,
     *,
     codec: str | None = None,
@@ -43,8 +43,11 @@ def convert(
     tuning: Mapping[str, Value] | None = None,
     progress: Callable[[float], None] | None = None,
     external: Path | Iterable[Path] = (),
+    next_files: bool = False,
 ) -> RunReport:
     """Copies `source` to a new file: HDF5 or RNTuple, as the ending of `target` says.
+
+    A pattern or a list gives the files of one run, as in `open`; `target` has the rows of all.
 
     Rows keep their order. From a run that was not closed, the rows that can be seen now are copied, and `notes` of the
     report says that others may be missing. Tables are copied in parallel and in batches, so that memory is bounded for
@@ -59,7 +62,7 @@ def convert(
     threads: the number of threads that copy and compress; 0: one for each usable core.
     tuning: knobs, as in `create`.
     progress: a function that is called now and then, from any thread, with the fraction that is done.
-    external: folders for the source, as in `open`.
+    external, next_files: as in `open`.
 
     Objects of other programs that cannot be read, and arrays without values, which no container can store, are left
     out; `problems` of the report lists them. Raises UsageError if there is no source, if `target` exists, or if its
@@ -67,15 +70,32 @@ def convert(
     is no `target` then.
     """
     target, threads = path_of(target), integer_of(threads, "threads", most=MOST_THREADS)
-    run = open(source, external=external)
+    run = open(source, external=external, next_files=next_files)
+    return copied_run(run, target, codec=codec, force=force, threads=threads, tuning=tuning, progress=progress)
+
+
+def copied_run(
+    run: Run,
+    target: str,
+    *,
+    codec: str | None,
+    force: bool,
+    threads: int = 0,
+    tuning: Mapping[str, Value] | None = None,
+    progress: Callable[[float], None] | None = None,
+    metadata: Mapping[str, str] | None = None,
+) -> RunReport:
+    """Copies a run to a new file, with its metadata or other ones."""
     schema = run.schema.without_zero_width()
     no_values = "its rows have no values, which no container can store"
     problems = (*run.problems, *(LeftOut(f"/{table}/{path}", no_values) for table, path in run.schema.zero_width()))
     if not schema:
         why = problems[-1] if problems else "it has no table"
         raise UsageError(f"{run.path} has nothing that can be copied ({why})")
-    if is_file(target) and os.path.samefile(source, target):
+    sources = tuple(part.path for part in run.parts)
+    if is_file(target) and any(is_file(path) and os.path.samefile(path, target) for path in sources):
         raise UsageError(f"{target} cannot be converted into itself: give the new file another name")
+    texts = run.metadata if metadata is None else metadata
     usable = threads or len(os.sched_getaffinity(0))
     copiers = max(1, min(usable, len(schema)))  # at most one for each table, since one producer keeps the row order
     written, note = names_for_root(schema) if target.endswith(".root") else (original_names(schema), "")
@@ -84,15 +104,15 @@ def convert(
         place.path,
         written,
         force=force,
-        metadata={key: run.metadata[key] for key in run.metadata.keys() - _OF_FILES_THAT_CONTINUE},
+        metadata={key: texts[key] for key in texts.keys() - _OF_FILES_THAT_CONTINUE},
         tuning={"threads": usable // copiers if usable > copiers else 0, **with_codec(tuning, codec)},
     )
     try:
         _Copy(run, schema, written, out, progress).all_tables(copiers, max(1, usable // copiers))
         report = out.close()
         place.publish()
-        notes = [*report.notes, *([note] if note else []), *([_not_complete(source)] if run.is_open else [])]
-        return replace(report, path=target, problems=problems, notes=tuple(notes))
+        notes = [*report.notes, *([note] if note else []), *([_not_complete(run)] if run.is_open else [])]
+        return replace(report, path=target, problems=problems, notes=tuple(notes), sources=sources)
     except BaseException:
         out.abandon()
         place.remove()

@@ -140,3 +140,15 @@ def attribute_in(text: str) -> tuple[str | None, str] | None:
         return found[1], found[2]
     found = re.fullmatch(r"the attributes of (/.*)", text, re.DOTALL)
     return (None, found[1]) if found else None
+
+
+def axes_of_histogram(file: h5py.File, path: str) -> list[str] | None:
+    """Returns the paths of the axes of a histogram, in their order, if the dataset is their list as `uhi.io.hdf5` makes
+    it: references to groups of the same file. None if it is another dataset."""
+    group, _, name = path.rpartition("/")
+    if name != "axes" or "uhi_schema" not in find_object(file, group or "/").attrs:
+        return None
+    dataset = open_dataset(file, path)
+    if h5py.check_ref_dtype(dataset.dtype) is not h5py.Reference or not all(dataset[()]):
+        return None
+    return [str(file[each].name) for each in dataset[()]]

@@ -8,6 +8,7 @@ from pathlib import PurePath
 from typing import Any, Self
 
 import h5py
+import numpy as np
 
 from thalweg import _core
 from thalweg._base.errors import DataError, UsageError
@@ -17,6 +18,7 @@ from thalweg._others.hdf5_objects import (
     H5Source,
     NotFoundError,
     attribute_in,
+    axes_of_histogram,
     class_of,
     find_object,
     open_dataset,
@@ -138,6 +140,10 @@ class H5Run(StoredRun):
                 raise NoTypeError(problem.why)
             if open_dataset(self._file, problem.path).shape in ((), None):
                 return _SCALAR
+            if axes := axes_of_histogram(self._file, problem.path):
+                group, _, name = problem.path.rpartition("/")
+                self._plan.add_attribute(group, name, np.array(axes, object))
+                return None
             column = H5Column(problem.path, self._source, lambda path, why: members.append(LeftOut(path, why)), notes)
         except NotFoundError:
             self._left_out.append(problem)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from thalweg._base.errors import UnknownNameError, UsageError
 from thalweg._base.given import integer_of
-from thalweg._schema.schema import TableSchema
+from thalweg._schema.schema import Schema, TableSchema
 from thalweg._schema.types import Type
 
 BATCH_BYTES = 64 << 20  # the default of `batches`
@@ -79,3 +79,19 @@ def has_path(type_: Type, path: str) -> bool:
             return False
         type_ = inner
     return True
+
+
+def tables_with(schema: Schema, columns: str | list[str]) -> frozenset[str]:
+    """Returns the names of the tables that have all of these columns. Raises UnknownNameError if there is none,
+    UsageError if a name is not a string."""
+    found, missing = set(), UnknownNameError("the run has no table")
+    for name, table in schema.items():
+        try:
+            selected_row(table, columns)
+        except UnknownNameError as error:
+            missing = error
+        else:
+            found.add(name)
+    if not found:
+        raise missing
+    return frozenset(found)

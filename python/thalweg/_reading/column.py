@@ -105,6 +105,29 @@ class Column:
             )
         return np.asarray(self.to_numpy(), dtype)
 
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[Any, int] | None = None,
+        copy: bool | None = None,
+    ) -> object:
+        """Gives all values to a library that takes DLPack, such as `torch.from_dlpack(column)`, in memory of their own.
+
+        Raises UsageError if the values are lists, strings or structs, and BufferError if the library asks for no copy
+        (the values lie in a file), for another device, or if DLPack has no such type."""
+        if copy is False:
+            raise BufferError(f"column '{self.name}' cannot be given without a copy (it lies in a file)")
+        if self.is_ragged or self.type.name == "struct":
+            raise UsageError(f"column '{self.name}' cannot be a tensor (it is {self.type}): take a column of numbers")
+        asked = {"stream": stream, "max_version": max_version, "dl_device": dl_device}
+        return self.to_numpy().__dlpack__(**{name: value for name, value in asked.items() if value is not None})
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """Returns the CPU, as DLPack numbers it."""
+        return (1, 0)
+
     def to_numpy(self) -> npt.NDArray[Any]:
         """Returns all values. Structs become a structured array, lists and strings become objects."""
         values = self.read()

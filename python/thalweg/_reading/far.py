@@ -10,6 +10,7 @@ from threading import Lock
 from typing import Any, Protocol, runtime_checkable
 
 from thalweg._base.errors import SystemError, UsageError  # noqa: A004
+from thalweg._base.packages import needed
 
 Ranges = Sequence[tuple[int, int]]  # offset and size, in bytes
 
@@ -54,12 +55,9 @@ def far_file(source: object) -> FarFile | None:
 
 
 def _by_url(url: str) -> FarFile:
-    try:
+    with needed(f"{url} cannot be read"):
         from fsspec.core import url_to_fs
-    except ImportError:
-        raise UsageError(
-            f"{url} cannot be read (fsspec is not installed): pip install fsspec and the packages that it needs"
-        ) from None
+
     system, path = url_to_fs(url)
     size = system.size(path)
     if size is None:

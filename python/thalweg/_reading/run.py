@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Self, cast
 from weakref import WeakSet
 
 from thalweg._base.errors import UsageError
-from thalweg._reading.asked import BATCH_BYTES
-from thalweg._reading.follow import Tables, followed
+from thalweg._reading.asked import BATCH_BYTES, listed, tables_with
+from thalweg._reading.column import Column
+from thalweg._reading.follow import Following, Tables, followed
 from thalweg._reading.origin import Origin, reopened_run
 from thalweg._reading.run_file import RunFile
 from thalweg._reading.table import Table
@@ -23,8 +24,9 @@ from thalweg._values.row_groups import NewRows, Unit
 class Run(Mapping[str, Table]):
     """A recorded run: a mapping from the names of its tables to `Table`. It is a snapshot if the run is still written.
 
-    `run["ch0/waveform/values"]` is a column, like a path of h5py. A pickle holds the path of the file, and loading it
-    opens the file again; a run that is read through a file object cannot be pickled.
+    `run["ch0/waveform/values"]` is a column, like a path of h5py; `column` returns the same, and type checkers know it.
+    A pickle holds the path of the file, and loading it opens the file again; a run that is read through a file object
+    cannot be pickled.
     """
 
     def __init__(self, origin: Origin, schema: Schema) -> None:
@@ -46,6 +48,11 @@ class Run(Mapping[str, Table]):
     @property
     def path(self) -> str:
         return self.origin.path
+
+    @property
+    def parts(self) -> tuple[Run, ...]:
+        """The runs of its files, in their order: if it has one file, this run alone."""
+        return (self,)
 
     @property
     @abstractmethod
@@ -97,7 +104,8 @@ class Run(Mapping[str, Table]):
         return False
 
     def __getitem__(self, name: str) -> Table:
-        """Returns a table by its name, or a column by its path ("ch0/waveform/values"; type checkers see a table).
+        """Returns a table by its name, or a column by its path ("ch0/waveform/values"; type checkers see a table: see
+        `column`).
 
         Raises UnknownNameError if there is neither, UsageError if the run is closed.
         """
@@ -110,6 +118,16 @@ class Run(Mapping[str, Table]):
         found = self._table(table)
         self._tables.add(found)
         return found if table == name else cast(Table, found[name[len(table) + 1 :]])
+
+    def column(self, path: str) -> Column:
+        """Returns a column by the name of its table and its path there: "ch0/waveform/values".
+
+        Raises UnknownNameError if there is none, UsageError if the path names a table, or if the run is closed.
+        """
+        found: object = self[path]
+        if not isinstance(found, Column):
+            raise UsageError(f"{self.path}: '{path}' is a table (it has {', '.join(self[path])}): name one of these")
+        return found
 
     @abstractmethod
     def _table(self, name: str) -> Table: ...
@@ -152,6 +170,7 @@ class Run(Mapping[str, Table]):
 
     def follow(
         self,
+        columns: str | Iterable[str] | None = None,
         *,
         interval: float = 1.0,
         timeout: float | None = None,
@@ -166,6 +185,7 @@ class Run(Mapping[str, Table]):
         processes. If the run was killed, its other rows come once it is recovered or resumed. A power cut may lose rows
         that were yielded; this raises a DataError at the end.
 
+        columns: as in `Table.read`: only these are read. Tables that lack one of them are not followed.
         interval: the time in seconds between two looks at the run. It is longer if a look takes more than a tenth of
             it, since the time of a look grows with the pages of the run.
         timeout: the time in seconds without new rows after which a SystemError (ETIMEDOUT) is raised. None means no
@@ -175,11 +195,14 @@ class Run(Mapping[str, Table]):
             this file is closed. `NewRows.path` is the file of the rows.
 
         `close` and `refresh` have no effect on it. Raises UsageError if another program has written the file, or if
-        this file or the next one no longer exists; DataError if the path now leads to another run.
+        this file or the next one no longer exists; UnknownNameError if no table has all of `columns`; DataError if the
+        path now leads to another run.
         """
         self._check_is_open()
+        names = listed(columns)
+        chosen = None if names is None else tables_with(self._schema, names)
         path, id_ = self.origin.path_of_followed(), self.id
-        return followed(self._when_followed(), path, id_, None, None, interval, timeout, memory_bytes, next_files)
+        return followed(self._when_followed(), path, id_, chosen, names, interval, timeout, memory_bytes, next_files)
 
     def _when_followed(self) -> Tables:
         """Returns the function that makes the tables of a followed run. Raises UsageError if it cannot be followed."""
@@ -206,3 +229,12 @@ class Run(Mapping[str, Table]):
         tables = ", ".join(f"'{name}': {len(table)} rows" for name, table in self.items())
         missing = f"; {len(self.problems)} left out, see problems" if self.problems else ""
         return f"<Run {self.path}{' (still open)' if self.is_open else ''}: {tables}{missing}>"
+
+
+def pieces_of(run: Run) -> Following:
+    """Returns what `Run.follow` is made of, for what reads other columns of some new rows than of others.
+
+    Raises UsageError if the run cannot be followed.
+    """
+    tables = run._when_followed()  # noqa: SLF001 (a method of this module)
+    return Following(tables, run.origin.path_of_followed(), run.id, None)

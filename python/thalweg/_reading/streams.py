@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from thalweg._base.errors import UsageError
+from thalweg._base.packages import needed
 from thalweg._reading.protocol import ReadsRows
 
 if TYPE_CHECKING:
@@ -17,10 +17,8 @@ _BATCH_ROWS = 20_000
 
 def arrow_stream(table: ReadsRows) -> pyarrow.RecordBatchReader:
     """Returns a reader of all rows, which reads a batch when it is asked for."""
-    try:
+    with needed(f"table '{table.name}' cannot be streamed"):
         import pyarrow
-    except ImportError:
-        raise UsageError(f"table '{table.name}' cannot be streamed (pyarrow is not installed): install it") from None
     schema = table.read(rows=slice(0, 0)).to_arrow().schema
     batches = (batch for rows in table.batches() for batch in rows.to_arrow().cast(schema).to_batches())
     return pyarrow.RecordBatchReader.from_batches(schema, batches)
@@ -28,11 +26,10 @@ def arrow_stream(table: ReadsRows) -> pyarrow.RecordBatchReader:
 
 def polars_scan(table: ReadsRows) -> polars.LazyFrame:
     """Returns a frame that reads only the columns and the rows that a query asks for."""
-    try:
+    with needed(f"table '{table.name}' cannot be scanned", "polars"):
         import polars
+        import pyarrow  # noqa: F401 (its tables become frames)
         from polars.io.plugins import register_io_source
-    except ImportError:
-        raise UsageError(f"table '{table.name}' cannot be scanned (polars is not installed): install it") from None
 
     def frame_of(rows: Any) -> polars.DataFrame:
         frame = polars.from_arrow(rows.to_arrow())

@@ -271,8 +271,8 @@ class Table(ABC):
         self._check_is_open()
         names = listed(columns)
         selected_row(self.schema, names)
-        path, id_ = self.origin.path_of_followed(), self.origin.id
-        return followed(self._when_followed(), path, id_, self.name, names, interval, timeout, memory_bytes, next_files)
+        path, id_, chosen = self.origin.path_of_followed(), self.origin.id, (self.name,)
+        return followed(self._when_followed(), path, id_, chosen, names, interval, timeout, memory_bytes, next_files)
 
     def _when_followed(self) -> Tables:
         """Returns the function that makes the tables of a followed run. Raises UsageError if it cannot be followed."""

@@ -91,12 +91,12 @@ class CardReport:
 
 
 class Emulation:
-    def __init__(self, options: _core.CardOptions, duration_s: float = 0) -> None:
+    def __init__(self, options: _core.CardOptions, duration_s: float = 0, live: LiveLine | None = None) -> None:
         self._options = options
         self._duration_s = duration_s
         self._card = _core.Card(options)
         self._runner = threading.Thread(target=self._card.run, daemon=True)
-        self._live = LiveLine()
+        self._live = live or LiveLine()
 
     def run(self) -> CardReport:
         """Runs until all is sent and read, or until a signal ends it. Returns the report."""

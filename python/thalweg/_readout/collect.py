@@ -18,6 +18,7 @@ from thalweg._schema.tuning import Tuning
 from thalweg.readout import Counters
 
 _LOOK_S = 0.1
+_NO_RUN = ", no handler has begun a run (one with --hold waits for POST /control/start, others for their card)"
 _CLOSE_TIMEOUT_NS = 120_000_000_000
 
 
@@ -38,6 +39,8 @@ class CollectOptions:
     range_events: int = 256
     tuning: Tuning = DEFAULTS
     force: bool = False
+    quiet: bool = False
+    interval_s: float = 1.0
 
 
 def addresses_of(config: configuration.Configuration) -> tuple[list[str], str]:
@@ -46,7 +49,7 @@ def addresses_of(config: configuration.Configuration) -> tuple[list[str], str]:
     tokens = {token for _, token in handlers}
     if len(tokens) > 1:
         raise UsageError(f"{config.path}: its handlers have different tokens (a collector has one): give all the same")
-    return [listen for listen, _ in handlers], tokens.pop()
+    return [address for address, _ in handlers], tokens.pop()
 
 
 def read_token(path: Path) -> str:
@@ -173,7 +176,7 @@ class Collection:
         self._collector = _core.make_collector(self._writer, client, options.events, options.complete_only)
         self._error: Exception | None = None
         self._runner = threading.Thread(target=self._run, daemon=True)
-        self._live = LiveLine()
+        self._live = LiveLine(quiet=options.quiet, interval_s=options.interval_s)
 
     def _create_options(self) -> _core.CreateOptions:
         create = _core.CreateOptions()
@@ -272,17 +275,18 @@ class _Moment:
     raw_bytes: int
     incomplete: int
     waiting_for: str
+    run: int
 
     @classmethod
     def of(cls, collector: _core.Collector) -> "_Moment":
         counters = collector.counters()
-        waiting = collector.waiting_for()
-        return cls(time.monotonic(), collector.rows(), collector.bytes(), counters.incomplete, waiting)
+        waiting, run = collector.waiting_for(), collector.run_number()
+        return cls(time.monotonic(), collector.rows(), collector.bytes(), counters.incomplete, waiting, run)
 
     def sentence(self, before: "_Moment", elapsed_s: float, is_ending: bool) -> str:
         seconds = max(self.time_s - before.time_s, 1e-9)
         speed = f"{(self.raw_bytes - before.raw_bytes) / seconds / 1e9:.2f} GB/s"
-        waiting = f", waiting for {self.waiting_for}" if self.waiting_for else ""
+        waiting = f", waiting for {self.waiting_for}" if self.waiting_for else "" if self.run else _NO_RUN
         ending = ", writing what was received (Ctrl-C: abandon)" if is_ending else ""
         return (
             f"{as_duration(elapsed_s)}: {(self.rows - before.rows) / seconds:,.0f} events/s, {speed}, "

@@ -195,6 +195,7 @@ name = "dh{number}"
 card = "{card}"
 dma = {number}                      # number of the DMA buffer of the card
 listen = "127.0.0.1:{port}"
+# address = "host:{port}"      # where collectors find it, if that is not `listen`: a name is looked up again and again
 metrics = "127.0.0.1:{metrics}"   # /metrics, /healthz, /readyz, and /control for clients with the token
 # control_socket = "dh{number}.sock"  # the same for processes that may open this socket, without a token
 # threads = 0                # build threads; 0: one for each group, at most one for each processor

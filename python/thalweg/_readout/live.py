@@ -1,10 +1,12 @@
-"""Shows one line of progress on stderr: it is rewritten in a terminal, else printed once a second."""
+"""Shows one line of progress on stderr: it is rewritten in a terminal, else printed now and then, with the time."""
 
 import shutil
 import sys
 import time
 from collections import deque
 from typing import Generic, Protocol, TypeVar
+
+from thalweg._base.stamps import stamped
 
 _RECENT_S = 1.0
 
@@ -34,25 +36,29 @@ class Recent(Generic[M]):
 class LiveLine:
     """The line of progress. If stderr or its terminal is closed, the program goes on without it."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, quiet: bool = False, interval_s: float = 1.0) -> None:
         self._is_terminal = sys.stderr.isatty()
-        self._next_s = time.monotonic() + 1
+        self._is_quiet = quiet
+        self._interval_s = interval_s
+        self._next_s = time.monotonic() + interval_s
         self._is_shown = False
         self._is_closed = False
 
     def show(self, sentence: str) -> None:
+        if self._is_quiet:
+            return
         if self._is_terminal:
             width = shutil.get_terminal_size().columns - 1  # a line that wraps could not be rewritten
             self._write(f"\r{sentence if len(sentence) <= width else sentence[: width - 1] + '…'}\x1b[K")
             self._is_shown = True
         elif time.monotonic() >= self._next_s:
-            self._next_s = time.monotonic() + 1
-            self._write(f"{sentence}\n")
+            self._next_s = time.monotonic() + self._interval_s
+            self._write(f"{stamped(sentence)}\n")
 
     def say(self, sentence: str) -> None:
         """Prints a sentence that stays."""
         self.close()
-        self._write(f"{sentence}\n")
+        self._write(f"{stamped(sentence)}\n")
 
     def close(self) -> None:
         """Removes the line of progress, so that the next text begins on its own line."""

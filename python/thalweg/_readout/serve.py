@@ -28,6 +28,8 @@ class ServeOptions:
     run: int = 1
     drain_s: float = 10
     hold: bool = False  # only configure; POST /control/start begins the run
+    quiet: bool = False
+    interval_s: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -131,7 +133,7 @@ class Serving:
         self._options = options
         self._config = options.config
         self._handler = _core.Handler(self._config)
-        self._live = LiveLine()
+        self._live = LiveLine(quiet=options.quiet, interval_s=options.interval_s)
         self._begin_s = 0.0
         self._reports: list[HandlerReport] = []
         self._control_lock = threading.Lock()  # signals and requests change states from different threads
@@ -156,7 +158,8 @@ class Serving:
                 if self._handler.state in ("running", "paused"):
                     self._live.say("stopping: the handler builds what the card has written; collectors fetch the rest")
                     self._drain(stop)
-        del monitor
+        if monitor:
+            monitor.stop()  # a request for control may still need the interpreter to end
         self._renew_report()
         if not self._reports:
             self._live.say(f"{self._config.name} has ended; there was no run")

@@ -48,9 +48,11 @@ class Devices:
 
     def __init__(self, specs: list[DeviceSpec], problems: Problems, counted: Counted) -> None:
         self.events = DeviceEvents()
+        self._problems = problems
         self._built_in: list[_BuiltIn] = []
         self._plug_ins = [PlugIn(each, problems, self.events, counted) for each in specs if each.built_in is None]
         self._order = [spec.title for spec in specs]
+        self._is_recording = self._is_stopping = False
         for spec in specs:
             if spec.built_in is not None:
                 source = settings(spec.built_in)
@@ -124,8 +126,10 @@ class Devices:
 
     @property
     def have_clocks(self) -> bool:
-        """Whether all of them take triggers at a fixed rate and end by a clock of their own."""
-        return not self._plug_ins and all(has_clock(device.source) for device in self._built_in)
+        """Whether all that give records take triggers at a fixed rate and end by a clock of their own."""
+        if not self._built_in or any(not device.spec.is_slow for device in self._plug_ins):
+            return False
+        return all(has_clock(device.source) for device in self._built_in)
 
     @property
     def may_rotate(self) -> bool:
@@ -134,6 +138,7 @@ class Devices:
 
     def start(self, start_ns: int) -> None:
         """Lets all take triggers. Emulated cards have time 0 at `start_ns` of the monotonic clock."""
+        self._is_recording = True
         for each in self._workers:
             each.start(start_ns)
         for device in self._plug_ins:
@@ -143,9 +148,21 @@ class Devices:
         """Sees what has happened, and does what is due: it ends processes that hang, and opens lost devices again."""
         for workers in self._workers:
             workers.look()
+            for remark in [*workers.missing(), *workers.notes()]:
+                self._problems.remark(remark)
         for device in self._plug_ins:
             device.look()
+        if self._only_slow_ones_run():
+            self.stop()
         self.events.follow()
+
+    def _only_slow_ones_run(self) -> bool:
+        """Returns whether all that give records have ended: slow instruments record beside them, and never end."""
+        if self._is_stopping or not self._is_recording:
+            return False
+        others = [device.has_ended for device in self._plug_ins if not device.spec.is_slow]
+        others += [not workers.running() for workers in self._workers]
+        return bool(others) and all(others)
 
     def rotated(self, handle: str) -> None:
         """The run goes on in the file of this handle."""
@@ -161,6 +178,7 @@ class Devices:
             each.resume()
 
     def stop(self) -> None:
+        self._is_stopping = True
         for each in self._all:
             each.stop()
 

@@ -20,6 +20,11 @@ class Isotope(StrEnum):
     none = "none"
 
 
+class Waveforms(StrEnum):
+    all_ = "all"
+    none = "none"
+
+
 class NodeDeath(StrEnum):
     end = "end"
     going_on = "continue"
@@ -83,6 +88,18 @@ class RecordOptions:
         ),
     ] = 0
     isotope: Annotated[Isotope, _option(CARD, "Isotope whose gamma cascades the detectors see.")] = Isotope.hf181
+    physics: Annotated[
+        str,
+        _option(
+            CARD,
+            "File that says where the detectors are, how they differ, and which fields the nuclei are in: then gammas "
+            "have an angular correlation.",
+            metavar="FILE.toml",
+        ),
+    ] = ""
+    waveforms: Annotated[
+        Waveforms, _option(CARD, "Record the samples of all pulses, or only their timestamps and energies.")
+    ] = Waveforms.all_
     samples: Annotated[int, _option(CARD, "Number of samples in a record.", min=1, max=2**31 - 1, metavar="N")] = 10_496
     sample_rate: Annotated[str, _option(CARD, "Sampling rate, for example 10GS/s or 500MS/s.", metavar="RATE")] = (
         "10GS/s"
@@ -150,8 +167,9 @@ class RecordOptions:
         list[str] | None,
         _option(
             DEVICE,
-            "Record from several devices: each a table of TOML with source, name, on-loss, deadline, open-deadline and "
-            "the settings of the device. Can be repeated. In a file of --config these are tables [[device]].",
+            "Record from several devices: each a table of TOML with source, name, kind, every, on-loss, deadline, "
+            "open-deadline and the settings of the device. Can be repeated. In a file of --config these are tables "
+            "[[device]].",
             metavar="TABLE",
         ),
     ] = None
@@ -204,7 +222,7 @@ class RecordOptions:
     max_file_time: Annotated[
         str, _option(OUTPUT, "Begin a new file after this time, for example 1h.", metavar="TIME")
     ] = ""
-    run_number: Annotated[int | None, _option(OUTPUT, "Run number to keep in the file.", metavar="N")] = None
+    run_number: Annotated[int | None, _option(OUTPUT, "Run number to keep in the file.", min=0, metavar="N")] = None
     meta: Annotated[
         list[str] | None, _option(OUTPUT, "Metadata to keep in the file. Can be repeated.", metavar="KEY=VALUE")
     ] = None
@@ -286,4 +304,13 @@ class RecordOptions:
         ),
     ] = ""
     quiet: Annotated[bool, _option(SEEN, "Show no progress on stderr.", show_default=False)] = False
+    interval: Annotated[
+        str,
+        _option(
+            SEEN,
+            "Time between two lines of progress if stderr is no terminal. Each begins with the time. The default is "
+            "1s.",
+            metavar="TIME",
+        ),
+    ] = ""
     json: Annotated[bool, _option(SEEN, "Write the final report to stdout as JSON.", show_default=False)] = False

@@ -22,6 +22,8 @@ _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 1.5  # before the device is opened again
 _WELL_S = 10.0  # a device that has worked so long is opened again at once
 _LAST_WORDS_S = 1.0  # for what an ended process has said
 
+_OF_CLOCK = ("origin_ns", "uncertainty_ns", "offset", "uncertainty", "zero")  # what a later process goes on with
+
 Counted = Callable[[], dict[str, Any]]
 
 
@@ -29,11 +31,14 @@ class DeviceProcess(WorkerProcess):
     module = "thalweg._devices.process"
     has_own_session = True
 
-    def __init__(self, spec: DeviceSpec) -> None:
+    def __init__(self, spec: DeviceSpec, goes_on: dict[str, Any] | None = None) -> None:
+        """goes_on: what the process of a slow instrument needs to go on behind an earlier one."""
         self.heard: deque[dict[str, Any]] = deque()
         self._spec = spec
         self._ended_s = 0.0
         opened = {"source": spec.source, "settings": spec.settings, "deadline_s": spec.deadline_s}
+        if spec.is_slow:
+            opened["slow"] = {"every_s": spec.every_s} | ({"goes_on": goes_on} if goes_on else {})
         super().__init__({"open": opened}, [spec.title], spec.deadline_s)
 
     def _prepare(self) -> None:
@@ -84,6 +89,7 @@ class PlugIn:
         self._handle = self._prefix = ""
         self._is_recording = self._is_stopping = self._is_paused = False
         self._left: dict[str, Any] = {}  # by an earlier process
+        self._gap: dict[str, Any] = {}  # of a slow instrument, until it answers again
         self._reports: dict[str, Any] = {}
         self._killed_for = ""
         self._is_other = False  # it has other tables than before
@@ -98,7 +104,7 @@ class PlugIn:
         self._reports, self._killed_for = {}, ""
         self.is_attached = self._was_told_to_attach = False
         try:
-            self._process = DeviceProcess(self.spec)
+            self._process = DeviceProcess(self.spec, self._gap)
         except OSError as error:
             raise SystemError(
                 error.errno, f"cannot start the process of {self.spec.title} ({error.strerror})"
@@ -193,6 +199,8 @@ class PlugIn:
         self._process.silence = Silence(self._process.board, self.spec.deadline_s, len(described["lanes"]))
         if self.description is None:
             self.description = described
+            for note in described["notes"]:
+                self._problems.remark(f"{self.spec.title}: {note}")
             self._happened("opened")
         elif json.loads(described["schema"]) != json.loads(self.description["schema"]):
             self._is_other = True
@@ -205,17 +213,33 @@ class PlugIn:
 
     def _say_attach(self) -> None:
         self._was_told_to_attach = True
-        before = self._left | {"counters": self._counted()} if self._left else {}
+        before = self._left | {"counters": self._counted_before()} if self._left else {}
         self._say("attach", {"handle": self._handle, "as": {"prefix": self._prefix, "before": before}})
 
+    def _counted_before(self) -> dict[str, dict[str, Any]]:
+        """Returns what earlier processes of the device have counted, by the names that it gives to its tables."""
+        prefix = self.spec.prefix
+        return {
+            where: {name.removeprefix(prefix): each for name, each in tables.items() if name.startswith(prefix)}
+            for where, tables in self._counted().items()
+        }
+
     def _note(self, event: dict[str, Any]) -> None:
+        if event["event"] == "absent":
+            self._problems.note(
+                f"{self.spec.title} cannot be opened again ({event['text']}): this is tried until it can"
+            )
+            return
         if "origin_ns" in event:
-            self._left |= {name: event[name] for name in ("origin_ns", "uncertainty_ns", "offset")}
+            self._left |= {name: event[name] for name in _OF_CLOCK}
         self._happened(event["event"], event.get("text", ""), event)
+        if event["event"] == "lost":  # a slow instrument, whose process goes on
+            self._lost_s = time.monotonic()
+            self._problems.note(f"{self.spec.title} gives no values ({event['text']}): it is opened again")
         if event["event"] == "overflow":
             self._problems.note(f"{self.spec.title} overflowed ({event['text']}): it is started again")
         if event["event"] == "reopened":
-            self._pause_s = _FIRST_PAUSE_S
+            self._pause_s, self._gap = _FIRST_PAUSE_S, {}
             self._problems.note(f"{self.spec.title} gives records again, {time.monotonic() - self._lost_s:.1f} s later")
 
     def _end(self, process: DeviceProcess) -> None:
@@ -242,6 +266,9 @@ class PlugIn:
             self._was_never_open()
             return
         self._left |= {"last": last, "why": text}
+        if self.spec.is_slow:
+            self._left["why"] = ""  # the instrument itself says when it is there again
+            self._gap = self._gap or {"units": self.description["units"], **now()}
         if not was_attached and self._may_reopen and not self._is_other:
             self._problems.note(f"{self.spec.title} cannot be opened again ({text}): this is tried until it can")
             self._try_again()
@@ -258,7 +285,7 @@ class PlugIn:
         times = "" if self._times_lost == 1 else f", for the {as_ordinal(self._times_lost)} time"
         sentence = f"{self.spec.title} is lost{times} ({text})"
         if self._may_reopen and not is_final:
-            self._problems.fail(f"{sentence}: it is opened again")
+            self._say_lost(f"{sentence}: it is opened again")
             self._lost_s = time.monotonic()
             if self._lost_s - self._since_s > _WELL_S:
                 self._pause_s = _FIRST_PAUSE_S
@@ -267,7 +294,7 @@ class PlugIn:
             return
         self.has_ended = True
         if self._is_stopping:
-            self._problems.fail(f"{sentence} while it was stopped")
+            self._say_lost(f"{sentence} while it was stopped")
         elif self._is_recording and self.spec.on_loss == DeviceLoss.going_on and not is_final:
             self._problems.fail(f"{sentence}: the run goes on without it")
         else:
@@ -275,7 +302,11 @@ class PlugIn:
 
     def _was_never_open(self) -> None:
         self.has_ended = True
-        self._problems.fail(f"{self.spec.title} was lost, and not open again when the run ended")
+        self._say_lost(f"{self.spec.title} was lost, and not open again when the run ended")
+
+    def _say_lost(self, sentence: str) -> None:
+        """A gap of a slow instrument is a row, and so the run lacks nothing."""
+        self._problems.note(sentence) if self.spec.is_slow else self._problems.fail(sentence)
 
     def _try_again(self) -> None:
         self._next_try_s = time.monotonic() + self._pause_s

@@ -1,4 +1,4 @@
-"""Shows the progress of a run on stderr: a live table if stderr is a terminal, else one sentence a second."""
+"""Shows the progress of a run on stderr: a live table if stderr is a terminal, else a sentence now and then."""
 
 import sys
 import time
@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from thalweg._base.quantities import as_bytes, as_duration
+from thalweg._base.stamps import stamped
 from thalweg._recording import control
 from thalweg._recording.counts import Channel
 from thalweg._recording.snapshot import RecordingSnapshot
@@ -32,8 +33,9 @@ class View(Protocol):
 class RecordingProgress:
     """Shows snapshots of a run. If that fails, as on a closed terminal, the run goes on without progress."""
 
-    def __init__(self, quiet: bool) -> None:
+    def __init__(self, quiet: bool, interval_s: float = 1.0) -> None:
         self._quiet = quiet
+        self._interval_s = interval_s
         self._view: View | None = None
         self.problem = ""  # why nothing is shown any more
 
@@ -43,7 +45,7 @@ class RecordingProgress:
 
     def tell(self, sentence: str) -> None:
         """Says what is no progress, also in a quiet run."""
-        self._try(lambda: print(sentence, file=sys.stderr, flush=True))  # noqa: T201
+        self._try(lambda: print(stamped(sentence), file=sys.stderr, flush=True))  # noqa: T201
 
     def say_starting(self) -> None:
         """Says on a terminal that the run is starting, since producers need a second to start."""
@@ -55,7 +57,7 @@ class RecordingProgress:
             self._try(lambda: self._opened().show(snapshot))
 
     def _opened(self) -> View:
-        self._view = self._view or (TableProgress() if sys.stderr.isatty() else LineProgress())
+        self._view = self._view or (TableProgress() if sys.stderr.isatty() else LineProgress(self._interval_s))
         return self._view
 
     def close(self) -> None:
@@ -72,14 +74,15 @@ class RecordingProgress:
 
 
 class LineProgress:
-    def __init__(self) -> None:
-        self._next_s = time.monotonic() + 1
+    def __init__(self, interval_s: float) -> None:
+        self._interval_s = interval_s
+        self._next_s = time.monotonic() + interval_s
 
     def show(self, snapshot: RecordingSnapshot) -> None:
         if time.monotonic() < self._next_s:
             return
-        self._next_s = time.monotonic() + 1
-        print(progress_sentence(snapshot), file=sys.stderr, flush=True)  # noqa: T201
+        self._next_s = time.monotonic() + self._interval_s
+        print(stamped(progress_sentence(snapshot)), file=sys.stderr, flush=True)  # noqa: T201
 
     def close(self) -> None:
         pass
@@ -91,7 +94,7 @@ def progress_sentence(snapshot: RecordingSnapshot) -> str:
         f"{as_bytes(sum(snapshot.bytes_per_s.values()))}/s",
         f"{total.rows:,} records",
         f"stored/raw {ratio(total)}",
-        f"queue {total.queue_fill:.0%}",
+        f"buffers {total.queue_fill:.0%} full",
         f"durable lag {snapshot.durable_lag_s:.1f} s",
         f"dead time {total.dead_time_fraction:.1%}",
         f"{total.count('lost_triggers'):,} lost",
@@ -134,7 +137,7 @@ def channel_table(snapshot: RecordingSnapshot, room: int) -> Table:
     table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
     table.add_column("channel", no_wrap=True)
     onboard = any(channel.count("onboard_limit_bytes") for channel in snapshot.channels.values())
-    names = ["records/s", "raw/s", "records", "stored/raw", "queue"]
+    names = ["records/s", "raw/s", "records", "stored/raw", "buffers"]
     for name in names + (["on board", "dead time", "lost"] if onboard else []):
         table.add_column(name, justify="right", no_wrap=True)
     shown = list(snapshot.channels.items())

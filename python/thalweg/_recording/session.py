@@ -11,6 +11,7 @@ from typing import Any
 from thalweg import _core
 from thalweg._base import quantities
 from thalweg._base.errors import Error, SystemError  # noqa: A004
+from thalweg._base.stamps import interval_s
 from thalweg._recording.control import Control
 from thalweg._recording.devices import Described, Devices
 from thalweg._recording.files import FilePlan, Files
@@ -53,7 +54,7 @@ class RecordingSession:
         self._left_out: list[str] = []
         self._control = Control()
         self._rates = Rates()
-        self._progress = RecordingProgress(options.quiet)
+        self._progress = RecordingProgress(options.quiet, interval_s(options.interval))
         self._snapshot = RecordingSnapshot(limit_s=self._duration_ns * 1e-9)
         self._rotation_problem = ""
         self._no_room_ns = 0

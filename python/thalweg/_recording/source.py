@@ -8,12 +8,16 @@ from thalweg._base import quantities
 from thalweg._base.errors import UsageError
 from thalweg._base.paths import is_there
 from thalweg._raw.settings import open_raw, raw_settings
+from thalweg._recording.physics import physics_settings, set_physics
 
 if TYPE_CHECKING:
     from thalweg._recording.options import RecordOptions
 
 # An option that the chosen source does not have is an error and is not ignored.
-_OF_DIGITIZER = ("channels", "rate", "records", "isotope", "samples", "sample_rate", "seed", "onboard_memory")
+_OF_DIGITIZER = (
+    "channels", "rate", "records", "isotope", "physics", "waveforms", "samples", "sample_rate", "seed",
+    "onboard_memory",
+)  # fmt: skip
 _OF_REPLAY = ("input", "loops", "compass_header", "allow_missing")
 _OF_RAW = ("input", "row", "allow_missing")
 _OWN = {"digitizer": _OF_DIGITIZER, "replay": _OF_REPLAY, "raw": _OF_RAW}
@@ -52,9 +56,11 @@ def settings(options: "RecordOptions") -> dict[str, Any]:
             "compass_header": _header(options.compass_header),
         }
     rate = quantities.rate(options.rate)
+    physics = physics_settings(options.physics, options.isotope.value, options.channels) if options.physics else {}
     return {
         "kind": "digitizer",
         "rate": options.rate,
+        "physics": physics,
         "card": {
             "channels": options.channels,
             "record_limit": options.records,
@@ -62,6 +68,7 @@ def settings(options: "RecordOptions") -> dict[str, Any]:
             "record_samples": options.samples,
             "sample_rate_hz": quantities.frequency_hz(options.sample_rate, "S/s"),
             "seed": options.seed,
+            "waveforms": options.waveforms.value == "all",
             "onboard_bytes": quantities.size_bytes(options.onboard_memory),
             # With a rate, the card's own clock ends the run, so that the same options give the same records.
             "duration_ns": 0 if rate.is_max else quantities.duration_ns(options.duration),
@@ -82,6 +89,8 @@ def open_source(settings: dict[str, Any], start_ns: int = 0) -> _core.Source:
     card = _core.DigitizerOptions()
     for name, value in settings["card"].items():
         setattr(card, name, value)
+    if settings["physics"]:
+        set_physics(card, settings["physics"])
     card.rate = quantities.rate(settings["rate"])
     card.start_ns = start_ns
     return _core.make_digitizer(card)

@@ -10,11 +10,13 @@ from typing import Any
 from thalweg._base import quantities
 from thalweg._base.errors import UsageError
 from thalweg._base.suggestion import suggestion
+from thalweg._devices.c_source import is_library
 from thalweg._devices.description import names_of_plug_ins
 from thalweg._recording.options import DeviceLoss, RecordOptions, SourceKind
 from thalweg._recording.source import own_options
 
-_OF_DEVICE = ("source", "name", "on-loss", "deadline", "open-deadline")
+_OF_DEVICE = ("source", "name", "kind", "every", "on-loss", "deadline", "open-deadline")
+_CHANGE = "change"
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,9 @@ class DeviceSpec:
     on_loss: DeviceLoss = DeviceLoss.reopen
     deadline_s: float = 10.0
     open_deadline_s: float = 60.0
+    is_slow: bool = False
+    every_s: float | None = None
+    """How often a value of a slow instrument gets a row; None: when it changes."""
     built_in: RecordOptions | None = None
     """The options of a source that is built in."""
 
@@ -99,24 +104,48 @@ def _device(options: RecordOptions, known: Mapping[str, str], settings: dict[str
             f"a device cannot be called '{name}': use letters, digits and _, since its tables get the name"
         )
     title = name or source
+    is_slow = _is_slow(title, known)
     deadline_s, opening_s = (
         quantities.duration_ns(known.get(key, otherwise)) * 1e-9
         for key, otherwise in (("deadline", options.device_deadline), ("open-deadline", options.open_deadline))
     )
     if source in list(SourceKind):
+        if is_slow:
+            raise UsageError(f"{title} is no slow instrument (it is built in): leave out kind")
         if "on-loss" in known or options.on_device_loss != RecordOptions.on_device_loss:
             raise UsageError(f"it cannot be said what to do if {title} is lost (it is built in): leave it out")
         if settings and not options.device:
             raise UsageError(f"--setting cannot be given with --source {source} (it has options): leave it out")
         return DeviceSpec(source, name, settings, deadline_s=deadline_s, built_in=_built_in(options, source, settings))
-    if ":" not in source and source not in names_of_plug_ins():
+    if ":" not in source and not is_library(source) and source not in names_of_plug_ins():
         names = [*SourceKind, *names_of_plug_ins()]
-        raise UsageError(f"there is no source '{source}'{suggestion(source, names)}; a class of yours is module:Class")
+        raise UsageError(
+            f"there is no source '{source}'{suggestion(source, names)}; a class of yours is module:Class, and a "
+            "library ./library.so"
+        )
     own_options(dataclasses.replace(options, source=source), "")
     loss = known.get("on-loss", options.on_device_loss)
     if loss not in list(DeviceLoss):
         raise UsageError(f"'on-loss' of device '{title}' is '{loss}'{suggestion(loss, DeviceLoss)}")
+    if is_slow:
+        every = known.get("every", "1s")
+        every_s = None if every == _CHANGE else quantities.duration_ns(every) * 1e-9
+        if every_s == 0:
+            raise UsageError(f"'every' of device '{title}' is '{every}': give a time, as 1s, or \"change\"")
+        return DeviceSpec(source, name, settings, DeviceLoss.reopen, deadline_s, opening_s, True, every_s)
     return DeviceSpec(source, name, settings, DeviceLoss(loss), deadline_s, opening_s)
+
+
+def _is_slow(title: str, known: Mapping[str, str]) -> bool:
+    """Returns whether it is a slow instrument. Raises UsageError if it has keys that do not go together."""
+    kind = known.get("kind")
+    if kind not in (None, "slow"):
+        raise UsageError(f"'kind' of device '{title}' is '{kind}': write \"slow\", or leave it out")
+    if kind is None and "every" in known:
+        raise UsageError(f"'every' of device '{title}' is only for slow instruments: add kind = \"slow\"")
+    if kind and "on-loss" in known:
+        raise UsageError(f"'on-loss' of device '{title}' means nothing (a slow instrument ends no run): leave it out")
+    return kind is not None
 
 
 def _built_in(options: RecordOptions, source: str, settings: dict[str, Any]) -> RecordOptions:

@@ -2,10 +2,13 @@
 
 import contextlib
 import os
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
+
+from thalweg._base.stamps import stamped
 
 Answer = TypeVar("Answer")
 
@@ -39,8 +42,14 @@ class Problems:
             return
         self._said.add(problem)
         self.count += 1
-        with contextlib.suppress(OSError, ValueError, AttributeError):  # stderr is closed: the metrics count it
-            print(f"thalweg: {problem}", file=sys.stderr, flush=True)  # noqa: T201
+        _say(problem)
+
+    def remark(self, remark: str) -> None:
+        """Says once what is to be known of an input. It grows while it is read: only its first numbers are said."""
+        kind = re.sub(r"\d[\d.,]*", "#", remark)
+        if kind not in self._said:
+            self._said.add(kind)
+            _say(remark)
 
     def heard(self, problem: str) -> None:
         """Counts what the committer says on stderr about the file, each time that it says something new."""
@@ -62,6 +71,11 @@ class Problems:
         except Exception as error:  # whatever it is: a question must not end a recording
             self.note(f"cannot ask for {what} ({_reason(error)}): the run goes on, and asks again")
             return otherwise
+
+
+def _say(sentence: str) -> None:
+    with contextlib.suppress(OSError, ValueError, AttributeError):  # stderr is closed: the metrics count it
+        print(stamped(f"thalweg: {sentence}"), file=sys.stderr, flush=True)  # noqa: T201
 
 
 def _reason(error: Exception) -> str:

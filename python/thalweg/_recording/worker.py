@@ -2,7 +2,8 @@
 
 The first line of input is its configuration, the second one "start NANOSECONDS" (of the monotonic clock); then follow
 "pause", "resume" and "stop". The end of the input means that the recording process has ended, and stops it. It answers
-with one JSON object on each line: {"ready": true}, and at the end {"rows": {...}} or {"error": "..."}.
+with one JSON object on each line: {"ready": true}, {"missing": [...], "notes": [...]} when there is something new to
+say, and at the end {"rows": {...}} or {"error": "..."}.
 """
 
 import contextlib
@@ -10,6 +11,7 @@ import json
 import signal
 import sys
 import threading
+import time
 from typing import Any
 
 from thalweg import _core
@@ -17,6 +19,8 @@ from thalweg._base.errors import Error
 from thalweg._base.signals import OF_RECORDING
 from thalweg._devices.board import Board, beat
 from thalweg._recording.source import open_source
+
+_REMARKS_S = 0.5
 
 
 def obey(worker: _core.Worker) -> None:
@@ -26,8 +30,31 @@ def obey(worker: _core.Worker) -> None:
     worker.stop()
 
 
+_telling = threading.RLock()
+
+
 def tell(**message: Any) -> None:
-    print(json.dumps(message), flush=True)  # noqa: T201 - the recording process reads it
+    with _telling:
+        print(json.dumps(message), flush=True)  # noqa: T201 - the recording process reads it
+
+
+def remarks_of(worker: _core.Worker) -> dict[str, list[str]]:
+    remarks = worker.remarks()
+    return {
+        "missing": [each for of_stream in remarks for each in of_stream.missing],
+        "notes": [each for of_stream in remarks for each in of_stream.notes],
+    }
+
+
+def remark(worker: _core.Worker) -> None:
+    """Tells what there is to say of the streams while they are read: the work of a thread."""
+    told: dict[str, list[str]] = {"missing": [], "notes": []}
+    while True:
+        with _telling, contextlib.suppress(BrokenPipeError):  # the recording process may have ended
+            if (remarks := remarks_of(worker)) != told:
+                told = remarks
+                tell(**told)
+        time.sleep(_REMARKS_S)
 
 
 def work() -> None:
@@ -39,13 +66,10 @@ def work() -> None:
     source = open_source(configuration["source"], int(start_ns))
     worker = _core.make_worker(configuration["handle"], source, configuration["streams"], configuration["table_prefix"])
     threading.Thread(target=obey, args=(worker,), daemon=True).start()
+    threading.Thread(target=remark, args=(worker,), daemon=True).start()
     worker.run()
-    remarks = worker.remarks()
-    tell(
-        rows={result.name: result.rows for result in worker.results()},
-        missing=[each for of_stream in remarks for each in of_stream.missing],
-        notes=[each for of_stream in remarks for each in of_stream.notes],
-    )
+    with _telling:
+        tell(rows={result.name: result.rows for result in worker.results()}, **remarks_of(worker))
 
 
 def main() -> int:

@@ -40,7 +40,7 @@ class WorkerProcess:
         self.silence = Silence(self.board, deadline_s)
         self.ready = threading.Event()  # set when the process is ready or has ended
         self.error = ""
-        self.missing: list[str] = []  # of the input, when the process has ended
+        self.missing: list[str] = []  # of the input, so far
         self.notes: list[str] = []
         self._has_reported = False
         self.killed_for = ""  # what it did not do in time
@@ -128,9 +128,9 @@ class WorkerProcess:
             self._hear(message)
             if "ready" in message:
                 self.ready.set()
-            self._has_reported = "rows" in message
-            self.error = message.get("error", "")
-            self.missing, self.notes = message.get("missing", []), message.get("notes", [])
+            self._has_reported = self._has_reported or "rows" in message
+            self.error = message.get("error", self.error)
+            self.missing, self.notes = message.get("missing", self.missing), message.get("notes", self.notes)
         self.ready.set()
 
     def _hear(self, message: dict[str, Any]) -> None:
@@ -211,11 +211,11 @@ class RecordingWorkers:
         return [problem for process in self._processes if (problem := process.problem())]
 
     def missing(self) -> list[str]:
-        """Returns what is missing of the inputs, when all processes have ended."""
+        """Returns what is missing of the inputs so far."""
         return [each for process in self._processes for each in process.missing]
 
     def notes(self) -> list[str]:
-        """Returns what else is to be said of the inputs, when all processes have ended."""
+        """Returns what else is to be said of the inputs so far."""
         return [each for process in self._processes for each in process.notes]
 
     def close(self) -> None:

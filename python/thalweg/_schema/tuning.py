@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias, cast
 
@@ -10,6 +11,10 @@ from thalweg import _core
 from thalweg._base.errors import UsageError
 
 Value: TypeAlias = "bool | int | float | str | None"
+
+
+VARIABLE = "THALWEG_KNOBS"
+"""KNOB=VALUE;KNOB=VALUE, for programs that stay as they are."""
 
 
 class Tuning(Mapping[str, Value]):
@@ -67,9 +72,19 @@ class Tuning(Mapping[str, Value]):
         return f"Tuning({', '.join(f'{name}={text!r}' for name, text in self._texts.items())})"
 
     def apply(self, options: _core.CreateOptions) -> None:
-        """Sets these knobs in the options of the core."""
-        for name, text in self._texts.items():
+        """Sets these knobs in the options of the core, and those of THALWEG_KNOBS that are not among them.
+
+        Raises UsageError if the variable has a wrong name or value.
+        """
+        for name, text in {**_of_environment(), **self._texts}.items():
             options.set(name, text)
+
+
+def _of_environment() -> dict[str, str]:
+    try:
+        return Tuning.parse(each for each in os.environ.get(VARIABLE, "").split(";") if each).texts
+    except UsageError as error:
+        raise UsageError(f"{VARIABLE}: {error}") from None
 
 
 def _as_text(name: str, value: Any) -> str:

@@ -36,8 +36,12 @@ def image_address(image: str, name: str) -> str:
     return f"/images/{image}/{quote(name)}"
 
 
-def list_page(folder: str, runs: Sequence[ShownRun], has_jsroot: bool) -> str:
-    rows = "\n".join(_row(run, has_jsroot) for run in runs) or "<tr><td>There is none yet.</td></tr>"
+def plot_address(image: str, name: str) -> str:
+    return f"/plots/{image}/{quote(name)}"
+
+
+def list_page(folder: str, runs: Sequence[ShownRun], has_jsroot: bool, has_plots: bool) -> str:
+    rows = "\n".join(_row(run, has_jsroot, has_plots) for run in runs) or "<tr><td>There is none yet.</td></tr>"
     return _LIST.format(folder=escape(folder), rows=rows)
 
 
@@ -46,12 +50,14 @@ def viewer_page() -> str:
     return _VIEWER
 
 
-def _row(run: ShownRun, has_jsroot: bool) -> str:
+def _row(run: ShownRun, has_jsroot: bool, has_plots: bool) -> str:
     lines = [f"{escape(table)}: {count:,}" for table, count in run.rows.items()]
     if run.problem:
         lines.append(f'<span class="problem">{escape(run.problem)}</span>')
     address = image_address(run.image, run.name)
     links = [f'<a href="{escape(address)}">{escape(run.image)}</a>'] if run.image else []
+    if run.image and has_plots:
+        links.append(f'<a href="{escape(plot_address(run.image, run.name))}">waveforms</a>')
     if run.image and has_jsroot and run.name.endswith(".root"):
         links.append(f'<a href="/viewer?file={escape(quote(address))}">JSROOT</a>')
     size = f"{run.size_bytes:,}" if run.image else ""

@@ -14,12 +14,13 @@ from typing import TypeVar
 
 from aiohttp import web
 
+from thalweg import _core
 from thalweg._base.address import url_of
 from thalweg._base.errors import Error, SystemError, UsageError  # noqa: A004
 from thalweg._serving.access import Access, Refusal
 from thalweg._serving.folder import NotThereError, ShownFolder
 from thalweg._serving.image_answer import image_answer
-from thalweg._serving.page import image_address, list_page, viewer_page
+from thalweg._serving.page import image_address, list_page, plot_address, viewer_page
 
 MOST_CONNECTIONS = 512
 _READERS = 8
@@ -45,6 +46,8 @@ class ServeOptions:
     port: int
     access: Access
     jsroot: Path | None = None
+    plot: Callable[[_core.FileImage, str, str, str, str], str] | None = None
+    """Returns the page that draws a waveform of an image: from its own address, the run, a table and a row."""
 
 
 class Server:
@@ -99,6 +102,8 @@ class Server:
         application.router.add_get("/runs.json", self._list_for_programs)
         application.router.add_get("/newest/{name:.+}", self._newest)
         application.router.add_get("/images/{image}/{name:.+}", self._image)
+        if self._options.plot:
+            application.router.add_get("/plots/{image}/{name:.+}", self._plot)
         if self._options.jsroot:
             if not (self._options.jsroot / "modules" / "gui.mjs").is_file():
                 raise UsageError(f"{self._options.jsroot} is no JSROOT (it has no modules/gui.mjs): see --help")
@@ -142,7 +147,7 @@ class Server:
 
     async def _list(self, request: web.Request) -> web.StreamResponse:
         runs = await self._look(self._folder.runs)
-        page = list_page(self._folder.path.name, runs, self._options.jsroot is not None)
+        page = list_page(self._folder.path.name, runs, self._options.jsroot is not None, self._options.plot is not None)
         answer = web.Response(text=page, content_type="text/html", headers=_ONLY_OURS)
         if self._access.token and "token" in request.query:  # so that links need none
             answer.set_cookie(self._cookie, self._access.token, httponly=True, samesite="Strict")
@@ -168,6 +173,15 @@ class Server:
         loop = asyncio.get_running_loop()
         image = await loop.run_in_executor(self._readers, self._folder.image, number, name)
         return await image_answer(request, image, number, self._readers, request["headers"])
+
+    async def _plot(self, request: web.Request) -> web.StreamResponse:
+        number, name = request.match_info["image"], request.match_info["name"]
+        draw = self._options.plot
+        assert draw is not None
+        image = await asyncio.get_running_loop().run_in_executor(self._readers, self._folder.image, number, name)
+        table, row = request.query.get("table", ""), request.query.get("row", "")
+        page = await self._look(lambda: draw(image, plot_address(number, name), name, table, row))
+        return web.Response(text=page, content_type="text/html", headers=_ONLY_OURS)
 
     async def _viewer(self, _: web.Request) -> web.StreamResponse:
         return web.Response(text=viewer_page(), content_type="text/html", headers={"Cache-Control": "no-store"})

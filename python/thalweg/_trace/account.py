@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from thalweg._trace.calls import Calls
 from thalweg._trace.own_work import Device, Work, device_of, work_of
 from thalweg._trace.records import LEVELS
-from thalweg._trace.trace_file import Calls, Trace
+from thalweg._trace.trace_file import Trace
 
 Seconds = npt.NDArray[np.float64]
 
 KINDS = (
     *("open", "close", "metadata", "read", "write", "transfer", "map", "seek", "sync", "lock", "wait"),
-    *("encode", "decode", "claim", "commit", "other"),
+    *("encode", "decode", "claim", "commit", "start", "other"),
 )
 
 
@@ -46,7 +47,7 @@ class Account:
 def together(trace: Trace) -> tuple[Calls, npt.NDArray[np.uint8]]:
     """Returns all calls with the level of each, sorted by thread and start, outer calls before inner ones."""
     parts = [trace.levels[name] for name in LEVELS]
-    calls = Calls(**{each.name: np.concatenate([getattr(part, each.name) for part in parts]) for each in fields(Calls)})
+    calls = parts[0].joined(parts[1:])
     level = np.repeat(np.arange(len(LEVELS), dtype=np.uint8), [len(part) for part in parts])
     order = np.lexsort((calls.depth, calls.start, calls.thread))
     return calls.where(order), level[order]
@@ -90,8 +91,8 @@ def accounts(trace: Trace) -> list[Account]:
                 {kind: total for kind in KINDS if (total := float(seconds[mine.kind == kind].sum())) > 0},
                 {name: float(seconds[levels == number].sum()) for number, name in enumerate(LEVELS)},
                 len(mine),
-                int(moved.moved[np.isin(moved.kind, ("read", "transfer"))].sum()),
-                int(moved.moved[np.isin(moved.kind, ("write", "transfer"))].sum()),
+                int(moved.moved[moved.kind.isin(("read", "transfer"))].sum()),
+                int(moved.moved[moved.kind.isin(("write", "transfer"))].sum()),
                 work_of(mine.where(is_own), seconds[is_own]),
                 device_of(trace.in_flight.where(trace.in_flight.process == process)),
             )

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import FrameType
 
 from thalweg._base.errors import SystemError  # noqa: A004
-from thalweg._trace.coverage import Io, io_of
+from thalweg._trace.coverage import Io, io_of, schedule_of
 from thalweg._trace.program import find_program, libraries_before, why_untraceable
 from thalweg._trace.records import has_steady_counter, library_path
 
@@ -37,15 +37,19 @@ class Watched:
                     self.executables[pid] = executable
 
 
+def preloaded(program: Path) -> str:
+    """Returns LD_PRELOAD for a program: what must be loaded first, the tracing library, and what the variable has."""
+    before = libraries_before(program)
+    others = [text for text in os.environ.get("LD_PRELOAD", "").replace(":", " ").split() if text not in before]
+    return ":".join([*before, str(library_path()), *others])
+
+
 class Command:
     """The running command. This process inherits its orphans, so that nothing they did is lost."""
 
     def __init__(self, words: list[str], folder: Path) -> None:
         program = find_program(words)
-        environment = dict(os.environ, THALWEG_TRACE_FOLDER=str(folder))
-        before = libraries_before(program)
-        others = [text for text in environment.get("LD_PRELOAD", "").replace(":", " ").split() if text not in before]
-        environment["LD_PRELOAD"] = ":".join([*before, str(library_path()), *others])
+        environment = dict(os.environ, THALWEG_TRACE_FOLDER=str(folder), LD_PRELOAD=preloaded(program))
         if not has_steady_counter():
             environment["THALWEG_TRACE_CLOCK"] = "system"
         ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
@@ -58,6 +62,10 @@ class Command:
             self._restore()
             raise SystemError(error.errno, f"{words[0]} cannot be run ({error.strerror})") from None
         self.pid = self._process.pid
+        self.minor_faults = self.major_faults = 0
+        """Page faults of all processes that were waited for; major ones waited for the disk."""
+        self.schedule: dict[int, tuple[float, float]] = {}
+        """By pid: how long processes ran, and how long they waited for a core, in seconds."""
         self.status: int | None = None
         """The status of os.waitpid, once the command has ended."""
 
@@ -83,7 +91,11 @@ class Command:
             if info is None:
                 return
             io = io_of(info.si_pid)
-            _, status = os.waitpid(info.si_pid, 0)
+            if (schedule := schedule_of(info.si_pid)) is not None:
+                self.schedule[info.si_pid] = schedule
+            _, status, usage = os.wait4(info.si_pid, 0)
+            self.minor_faults += usage.ru_minflt
+            self.major_faults += usage.ru_majflt
             if info.si_pid == self.pid:
                 self.status = status
                 assert self._process is not None

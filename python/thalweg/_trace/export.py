@@ -13,10 +13,11 @@ import numpy as np
 
 from thalweg._base.errors import SystemError, UsageError  # noqa: A004
 from thalweg._trace.account import together
+from thalweg._trace.calls import Calls
 from thalweg._trace.own_work import places_of
 from thalweg._trace.perfetto import Packets
 from thalweg._trace.records import LEVELS
-from thalweg._trace.trace_file import Calls, Trace, load_trace
+from thalweg._trace.trace_file import Trace, load_trace
 
 SUFFIXES = (".json", ".pftrace", ".perfetto-trace")
 _MOST_TIDS = 1 << 22
@@ -55,7 +56,8 @@ def export(source: str, out: str, *, force: bool = False) -> int:
 
 def slices(trace: Trace) -> Iterator[Slice]:
     """Yields the calls sorted by thread and start; an inner call follows its outer call."""
-    calls, level = together(trace)
+    sorted_calls, level = together(trace)
+    calls = sorted_calls.alone()
     begin = np.rint(calls.start * 1e9).astype(np.int64)
     end = np.rint(calls.end * 1e9).astype(np.int64)
     for i in range(len(calls)):
@@ -105,7 +107,7 @@ def track_places(trace: Trace) -> Iterator[TrackPlace]:
         place = places_of(writes)
         for number in range(int(place.max()) + 1):
             mine = writes.where(place == number)
-            mine = mine.where(np.argsort(mine.start, kind="stable"))
+            mine = mine.where(np.argsort(mine.start, kind="stable")).alone()
             begin, end = (np.rint(times * 1e9).astype(np.int64) for times in (mine.start, mine.end))
             shown = [
                 Slice(str(mine.name[i]), "work", row, int(begin[i]), int(end[i]), 0, _details(trace, mine, i))

@@ -12,17 +12,21 @@ from typing import Self
 import numpy as np
 
 from thalweg._base.errors import SystemError  # noqa: A004
-from thalweg._trace.records import CONTROL, HEADER_BYTES, LAYOUT_VERSION, LEVELS, RECORD
+from thalweg._trace.records import CONTROL, HEADER_BYTES, LAYOUT_VERSION, LEVELS, RECORD, SLOT_BYTES, SLOTS
 from thalweg._trace.rings import is_alive
 
 _PREFIX = "thalweg-trace-"
 _SHARED_MEMORY = Path("/dev/shm")
 
 
+_MOST_BYTES = 1 << 30
+
+
 class Folder:
     """A folder in /dev/shm, or in the folder for temporary files if /dev/shm has no room. It is removed at the end."""
 
-    def __init__(self, ring_records: int, levels: int) -> None:
+    def __init__(self, ring_records: int, levels: int, *, may_grow: bool = False) -> None:
+        """`may_grow`: a thread whose ring is full goes on in another one, while half of the memory is free."""
         self.in_shared_memory = True
         try:
             remove_left_over(_SHARED_MEMORY)
@@ -44,12 +48,11 @@ class Folder:
         control["ring_records"] = ring_records
         control["levels"] = levels
         control["next_process"] = control["next_file"] = control["next_ring"] = 1
+        if may_grow:
+            control["most_bytes"] = min(_MOST_BYTES, shutil.disk_usage(self.path).free // 2)
+        with contextlib.suppress(OSError):
+            control["pid_namespace"] = os.stat("/proc/self/ns/pid").st_ino
         (self.path / "control").write_bytes(control.tobytes().ljust(HEADER_BYTES, b"\0"))
-
-    def failed_rings(self) -> int:
-        """Returns the number of threads that are not traced, because there was no memory for their ring."""
-        control = np.frombuffer((self.path / "control").read_bytes(), CONTROL, 1)
-        return int(control["failed_rings"][0])
 
     def __enter__(self) -> Self:
         return self
@@ -62,6 +65,8 @@ def _make(place: Path, ring_records: int) -> Path:
     """Makes the folder. Raises OSError if there is no room for two rings."""
     path = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-", dir=place))
     try:
+        with (path / "slots").open("wb") as file:
+            os.posix_fallocate(file.fileno(), 0, SLOTS * SLOT_BYTES)
         with (path / "room").open("wb") as file:
             os.posix_fallocate(file.fileno(), 0, 2 * (HEADER_BYTES + ring_records * RECORD.itemsize))
         (path / "room").unlink()

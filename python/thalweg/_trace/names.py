@@ -15,18 +15,22 @@ from thalweg._trace.records import (
     ENVIRONMENT,
     FILE,
     HINT_ASKED,
+    HINT_OF_FILE,
     HINT_REPORTED,
     LIBRARY,
+    LIMITED,
     PATH,
     PROPERTY,
     RECORD,
     TEXT,
+    WHY_NOT,
 )
 from thalweg._trace.rings import Records
 
 TEXT_BYTES = 40
 _ORIGINS = {
     HINT_ASKED: "asked",
+    HINT_OF_FILE: "hints file",
     HINT_REPORTED: "reported",
     ENVIRONMENT: "environment",
     PROPERTY: "property",
@@ -63,6 +67,10 @@ class Names:
     libraries: set[str] = field(default_factory=set)
     became: dict[int, tuple[int, str]] = field(default_factory=dict)
     """The programs that processes have become, by pid: the number of the process that reported it, and the program."""
+    why_not: dict[int, str] = field(default_factory=dict)
+    """Why the programs that processes have become were started without the library, by pid."""
+    limited: list[tuple[int, str]] = field(default_factory=list)
+    """The processes of which only a part is recorded, by number, each with the reason."""
     _rows: npt.NDArray[np.uint32] = field(default_factory=lambda: np.zeros(1024, np.uint32))
     _pieces: dict[int, list[bytes]] = field(default_factory=dict)
     """The pieces of unfinished texts by thread: a text and its call may be read at different times."""
@@ -118,6 +126,10 @@ class Names:
             self.settings.append(Setting(process, self.rows(np.array([number]))[0], _ORIGINS[kind], name, value))
         elif kind == BECOMES:
             self.became[int(record["handle"])] = (process, text)
+        elif kind == WHY_NOT:
+            self.why_not[int(record["handle"])] = text
+        elif kind == LIMITED:
+            self.limited.append((process, text))
         elif kind == LIBRARY:
             self.libraries.add(text.strip())
 

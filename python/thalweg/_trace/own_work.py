@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from thalweg._base.quantities import as_bytes
-from thalweg._trace.trace_file import Calls
+from thalweg._trace.calls import Calls
 
 Seconds = npt.NDArray[np.float64]
 
@@ -47,11 +47,11 @@ class Device:
 def work_of(calls: Calls, own: Seconds) -> list[Work]:
     """Returns the work of one process, longest first, from its calls of level `work` and the own time of each."""
     found = []
-    for name in np.unique(calls.name):
+    for name in calls.name.unique():
         chosen = calls.name == name
         result = int(calls.result[chosen].clip(0).sum()) if name in ("encode_page", "decode_page") else 0
         size = int(calls.size[chosen].clip(0).sum())
-        found.append(Work(str(name), int(chosen.sum()), float(own[chosen].sum()), size, result))
+        found.append(Work(name, int(chosen.sum()), float(own[chosen].sum()), size, result))
     return sorted(found, key=lambda each: -each.seconds)
 
 

@@ -26,6 +26,7 @@ class Elf:
     machine: str
     is_dynamic: bool
     needed: tuple[str, ...]
+    loader: str = ""
 
 
 def find_program(command: list[str]) -> Path:
@@ -52,13 +53,24 @@ def why_untraceable(path: Path) -> str | None:
         return None  # a script: its interpreter is another program
     if os.geteuid() != 0 and mode & (stat.S_ISUID | stat.S_ISGID):
         return "is setuid or setgid: the system preloads no library into it"
+    if _has_capabilities(path):
+        return "has capabilities (setcap): the system preloads no library into it"
     if elf is None:
         return None
     if elf.bits != 64 or elf.machine != os.uname().machine:
         return f"is a {elf.bits}-bit program for {elf.machine}; the tracing library is for 64-bit {os.uname().machine}"
     if not elf.is_dynamic:
         return "is linked statically: no library can be loaded into it"
+    if elf.loader and "ld-linux" not in elf.loader:
+        return f"is for another C library than the tracing library (its loader is {elf.loader})"
     return None
+
+
+def _has_capabilities(path: Path) -> bool:
+    try:
+        return os.geteuid() != 0 and bool(os.getxattr(path, "security.capability"))
+    except OSError:
+        return False
 
 
 def libraries_before(path: Path) -> list[str]:
@@ -92,8 +104,12 @@ def read_elf(path: Path) -> Elf | None:
             return Elf(bits, name, False, ())
         file.seek(dynamic[2])
         entries = list(struct.iter_unpack(order + "qQ", file.read(dynamic[5] // 16 * 16)))
-        is_dynamic = any(header[0] == _INTERPRETER for header in headers)
-        return Elf(bits, name, is_dynamic, tuple(_needed(file, headers, entries)))
+        loader = ""
+        interpreter = next((header for header in headers if header[0] == _INTERPRETER), None)
+        if interpreter is not None:
+            file.seek(interpreter[2])
+            loader = file.read(min(interpreter[5], 4096)).rstrip(b"\0").decode(errors="replace")
+        return Elf(bits, name, interpreter is not None, tuple(_needed(file, headers, entries)), loader)
 
 
 def _needed(file: BinaryIO, headers: list[tuple[int, ...]], entries: list[tuple[int, int]]) -> Iterator[str]:

@@ -12,15 +12,23 @@ import numpy as np
 
 from thalweg._base.errors import SystemError  # noqa: A004
 
-LAYOUT_VERSION = 3
+LAYOUT_VERSION = 4
 HEADER_BYTES = 4096
 STACK_DEPTH = 16
 CALL, TEXT = 0, 1
 PATH, SECOND_PATH, FILE, HINT_ASKED, HINT_REPORTED, LIBRARY, ENVIRONMENT, PROPERTY, DATASET, BECOMES = range(1, 11)
+WHY_NOT, LIMITED, HINT_OF_FILE = 11, 12, 13
+SLOTS, SLOT_RECORDS = 256, 256
+FREE, READY, READ = 0, 2, 3
+"""States of a slot: a ring that is there before the program begins."""
+NO_MEMORY, NO_PERMISSION, NO_TRACER, FILE_LIMIT = 1, 2, 3, 4
 LEVELS = ("posix", "stdio", "mpi", "hdf5", "work")
 """The names of the tables in the order of their numbers. `work` holds what Thalweg reports of its own work."""
 IN_FLIGHT = "in flight"
 """The kind of asynchronous writes: they overlap the calls of their thread, and neither contains the other."""
+
+REGION = "region"
+"""The kind of phases that a program has marked: they contain calls, and are none."""
 
 RECORD = np.dtype(
     [
@@ -56,18 +64,21 @@ RING = np.dtype(
         ("tail", "u8"),
         ("dropped", "u8", (len(LEVELS),)),
         ("is_ended", "u4"),
-        ("spare", "u4"),
+        ("is_elsewhere", "u4"),
         ("created", "u8"),
         ("io_begin", "u8", (4,)),
         ("io_end", "u8", (4,)),
         ("has_io_end", "u4"),
         ("own_read_bytes", "u4"),
+        ("own_reads", "u4"),
+        ("describes_process", "u4"),
         ("stack", BEGUN, (STACK_DEPTH,)),
         ("command", "S512"),
         ("executable", "S512"),
         ("cores", "u1", (128,)),
     ]
 )
+FAILURE = np.dtype([("pid", "i4"), ("why", "u2"), ("error", "u2"), ("program", "S64")])
 CONTROL = np.dtype(
     [
         ("version", "u4"),
@@ -78,8 +89,16 @@ CONTROL = np.dtype(
         ("next_file", "u4"),
         ("next_ring", "u4"),
         ("failed_rings", "u4"),
+        ("most_bytes", "u8"),
+        ("made_bytes", "u8"),
+        ("released_bytes", "u8"),
+        ("pid_namespace", "u8"),
+        ("failures", FAILURE, (24,)),
+        ("next_slot", "u4"),
+        ("slots", "u4", (SLOTS,)),
     ]
 )
+SLOT_BYTES = HEADER_BYTES + SLOT_RECORDS * RECORD.itemsize
 
 
 @dataclass(frozen=True)
@@ -122,6 +141,13 @@ def operations() -> tuple[Operation, ...]:
     return tuple(found)
 
 
+def clock_seconds(has_counter: bool) -> float:
+    """Returns how long the library looks at the clock: a recorded call seems to take this much longer."""
+    look = _library().thalweg_interpose_clock_picoseconds
+    look.restype = ctypes.c_uint64
+    return float(look(has_counter)) * 1e-12
+
+
 def clocks(has_counter: bool) -> tuple[int, int]:
     """Returns the clock of the records in ticks, and the system clock in nanoseconds, at the same time."""
     ticks, nanoseconds = ctypes.c_uint64(), ctypes.c_uint64()
@@ -146,15 +172,17 @@ _KINDS = (
     ("claim", "claim_extent"),
     ("wait", "wait_for_(space|memory|writes)"),
     (IN_FLIGHT, "write_in_flight"),
+    (REGION, "region"),
     ("sync", "sync_(data|journal)"),
     ("commit", "write_journal|write_interim_footer|complete_file"),
-    ("wait", r"MPI_(Init\w*|Finalize|Barrier|Bcast|Reduce|Allreduce|Gatherv?|Scatterv?|Allgatherv?|Alltoallv?|Scan)"),
+    ("start", r"MPI_(Init\w*|Finalize)"),
+    ("wait", r"MPI_(Barrier|Bcast|Reduce|Allreduce|Gatherv?|Scatterv?|Allgatherv?|Alltoallv?|Scan)"),
     ("wait", r"MPI_(Exscan|Wait\w*|Probe|Recv|Send|Ssend|Sendrecv)|aio_suspend(64)?|io_uring_submit\w*|io_getevents"),
     ("seek", r"lseek(64)?|fseeko?(64)?|rewind|MPI_File_seek\w*"),
     ("sync", r"fsync|fdatasync|sync\w*|msync|fflush|aio_fsync(64)?|MPI_File_sync|H5Fflush\w*|H5\wflush\w*"),
     ("lock", r"fcntl(64)?|flock|lockf(64)?"),
     ("map", r"mmap(64)?"),
-    ("transfer", r"sendfile(64)?|copy_file_range|splice"),
+    ("transfer", r"sendfile(64)?|copy_file_range|splice|vmsplice|tee"),
     ("open", r"(f|fd|fre)?open(64)?|openat(64)?|creat(64)?|mko?stemp(64)?|MPI_File_open|H5F(open|create)\w*"),
     ("close", r"f?close|MPI_File_close|H5Fclose\w*|H5close"),
     (
@@ -168,6 +196,11 @@ _KINDS = (
     ),
     ("write", r"aio_write(64)?|lio_listio(64)?|MPI_File_i?write\w*|H5[AD]write\w*"),
     ("metadata", r"(posix_)?fallocate(64)?|f?truncate(64)?|rename(at2?)?|unlink(at)?|remove|(sym)?link|mkdir|rmdir"),
+    (
+        "metadata",
+        r"mkdirat|mknod|mkfifo|(sym)?linkat|readlink(at)?|[lf]?chmod|fchmodat|[lf]?chown|fchownat|[lf]?utimes?",
+    ),
+    ("metadata", r"futimesat|futimens|utimensat|f?stat(v?)fs(64)?|[lf]?(get|set|list)xattr|eaccess|euidaccess"),
     ("metadata", r"[fl]?stat(64)?|fstatat(64)?|statx|f?access(at)?|faccessat|opendir|MPI_File_\w+|H5[ADFGLOR]\w+"),
 )
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import json
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -12,10 +14,14 @@ import numpy.typing as npt
 from thalweg._base.errors import DataError, UsageError
 from thalweg._files.open import open as open_file
 from thalweg._reading.run import Run
-from thalweg._trace.records import IN_FLIGHT, LEVELS
+from thalweg._trace.calls import Calls, Columns, Integers, Mask, Tables, Texts
+from thalweg._trace.records import IN_FLIGHT, LEVELS, REGION
 
-Integers = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
+_NO_DATA = re.compile(
+    r"^/(proc|sys|dev|etc)/|^/(usr/)?lib(64)?/|\.so(\.[\d.]+)?$|\.py[co]?$|/__pycache__(/|$)|/(site|dist)-packages(/|$)"
+    r"|\.(dist|egg)-info(/|$)|/lib/python3[\d.]*(/|$)|pyvenv\.cfg$"
+)
+"""Paths of code and of what belongs to it, and of what is no file on a disk."""
 
 LAUNCHERS = (
     "mpiexec",
@@ -31,43 +37,6 @@ LAUNCHERS = (
 
 
 @dataclass(frozen=True)
-class Calls:
-    """The calls of one level. Every array has one value for each call. Times are in seconds since the trace began."""
-
-    start: npt.NDArray[np.float64]
-    duration: npt.NDArray[np.float64]
-    process: Integers
-    thread: Integers
-    rank: Integers
-    depth: Integers
-    operation: Integers
-    file: Integers
-    offset: Integers
-    size: Integers
-    result: Integers
-    error: Integers
-    extra: Integers
-    name: npt.NDArray[np.str_]
-    kind: npt.NDArray[np.str_]
-
-    def __len__(self) -> int:
-        return len(self.start)
-
-    def where(self, chosen: Mask | Integers) -> Calls:
-        return Calls(**{name: values[chosen] for name, values in vars(self).items()})
-
-    @property
-    def end(self) -> npt.NDArray[np.float64]:
-        return self.start + self.duration
-
-    @property
-    def moved(self) -> Integers:
-        """The number of bytes that each call moved; 0 if it failed or moves no data."""
-        found: Integers = np.where((self.error == 0) & (self.result > 0), self.result, 0)
-        return found
-
-
-@dataclass(frozen=True)
 class Trace:
     """A loaded trace. Calls of launchers, which only start the ranks of a program, are left out."""
 
@@ -76,6 +45,8 @@ class Trace:
     in_flight: Calls
     """Asynchronous writes of Thalweg, from their submission until their end was noticed. They belong to no level, since
     their thread makes other calls at the same time."""
+    regions: Calls
+    """The phases that the program has marked; the name of each is that of its file."""
     files: list[str]
     file_kinds: npt.NDArray[np.str_]
     processes: list[dict[str, Any]]
@@ -97,14 +68,38 @@ class Trace:
         return tuple(self.report.get("levels", LEVELS[:4]))
 
     @property
+    def is_complete(self) -> bool:
+        """Whether no calls were dropped and all processes are in the trace."""
+        lacks = self.report["failed_rings"] or self.report["untraced"] or self.report.get("limited")
+        return not (sum(self.report["dropped"].values()) or lacks)
+
+    @property
     def posix(self) -> Calls:
         return self.levels["posix"]
 
+    def span(self, process: int) -> tuple[float, float]:
+        """Returns when the first call of a process began and when its last one ended."""
+        return self._spans[process]
+
+    @functools.cached_property
+    def _spans(self) -> list[tuple[float, float]]:
+        first, last = np.full(len(self.processes), np.inf), np.full(len(self.processes), -np.inf)
+        for calls in self.levels.values():
+            np.minimum.at(first, calls.process, calls.start)
+            np.maximum.at(last, calls.process, calls.end)
+        return list(zip(first.tolist(), last.tolist(), strict=True))
+
     def on_disk(self, calls: Calls) -> Calls:
         """Returns the calls of ordinary files: not of pipes and terminals, nor of files in /proc, /sys and /dev."""
-        names = np.array([not name.startswith(("/proc/", "/sys/", "/dev/")) for name in self.files])
-        ordinary = (self.file_kinds == "file") & names
-        return calls.where(ordinary[calls.file])
+        return calls.where(((self.file_kinds == "file") & ~self._is_no_data)[calls.file])
+
+    def not_loading(self, calls: Calls) -> Calls:
+        """Returns the calls that do not look for code, or load it: those of an interpreter, of libraries, of MPI."""
+        return calls.where(~self._is_no_data[calls.file])
+
+    @functools.cached_property
+    def _is_no_data(self) -> Mask:
+        return np.array([_NO_DATA.search(name) is not None for name in self.files], bool)
 
 
 def load_trace(path: str) -> Trace:
@@ -122,16 +117,23 @@ def load_trace(path: str) -> Trace:
         processes = _rows(file, "processes")
         is_launcher = np.array([_is_launcher(each) for each in processes] or [False])
         # Older traces have no table `work`.
-        levels = {level: _calls(file, level, operations, is_launcher) for level in LEVELS if level in tables}
+        threads = _Threads()
+        columns = {level: _columns(file, level, threads) for level in LEVELS if level in tables}
+        texts = [Texts([str(each[which]) for each in operations]) for which in ("name", "kind")]
+        shared = Tables(texts[0], texts[1], threads.process, threads.rank)
+        of_launcher = is_launcher[threads.process]
+        levels = {level: _without(of_launcher, Calls(found, shared)) for level, found in columns.items()}
+        del columns
         own = levels.setdefault("work", levels["posix"].where(np.empty(0, np.int64)))
-        levels["work"] = own.where(own.kind != IN_FLIGHT)
-        names = _rows(file, "files")
+        levels["work"] = own.where(~own.kind.isin((IN_FLIGHT, REGION)))
+        paths = _rows(file, "files")
         return Trace(
             path,
             levels,
             own.where(own.kind == IN_FLIGHT),
-            [each["path"] for each in names],
-            np.array([each["kind"] for each in names]),
+            own.where(own.kind == REGION),
+            [each["path"] for each in paths],
+            np.array([each["kind"] for each in paths]),
             processes,
             _rows(file, "threads"),
             _rows(file, "settings"),
@@ -158,26 +160,53 @@ def _is_launcher(process: dict[str, Any]) -> bool:
     return any(program == name or program.startswith(f"{name}.") for name in LAUNCHERS)
 
 
-def _calls(file: Run, level: str, operations: list[dict[str, Any]], is_launcher: Mask) -> Calls:
+def _without(is_left_out: Mask, calls: Calls) -> Calls:
+    """Returns the calls of the other threads."""
+    return calls.where(~is_left_out[calls.thread]).alone() if is_left_out.any() else calls
+
+
+@dataclass
+class _Threads:
+    """The process and the rank of each thread, of all levels."""
+
+    process: Integers = field(default_factory=lambda: np.zeros(0, np.int64))
+    rank: Integers = field(default_factory=lambda: np.zeros(0, np.int64))
+
+    def learn(self, thread: npt.NDArray[np.integer], process: Integers, rank: Integers) -> None:
+        more = (int(thread.max()) + 1 if len(thread) else 0) - len(self.process)
+        if more > 0:
+            self.process = np.r_[self.process, np.zeros(more, np.int64)]
+            self.rank = np.r_[self.rank, np.full(more, -1)]
+        self.process[thread], self.rank[thread] = process, rank
+
+
+def _columns(file: Run, level: str, threads: _Threads) -> Columns:
     rows = file[level].read()
-    columns = {name: np.asarray(rows[name]).astype(np.int64) for name in rows}
     unit = str(file[level]["gap"].attrs["units"])
     scale = 1e-9 * float(unit.partition(" ")[0] if " " in unit else 1)
-    gap, duration = columns.pop("gap"), columns.pop("duration")
-    end = np.zeros_like(gap)
-    by_thread = np.argsort(columns["thread"], kind="stable")
-    advanced = np.cumsum((gap + duration)[by_thread])
-    threads = columns["thread"][by_thread]
-    first = np.flatnonzero(np.r_[True, threads[1:] != threads[:-1]]) if len(threads) else np.empty(0, np.int64)
-    before = np.where(first > 0, advanced[first - 1], 0) if len(first) else first
-    end[by_thread] = advanced - np.repeat(before, np.diff(np.r_[first, len(threads)]))
-    names = np.array([each["name"] for each in operations])
-    kinds = np.array([each["kind"] for each in operations])
-    calls = Calls(
+    columns = {name: np.asarray(rows[name]) for name in list(rows)}
+    del rows
+    threads.learn(columns["thread"], columns.pop("process"), columns.pop("rank"))
+    duration = columns.pop("duration").astype(np.int64, copy=False)
+    end = _ends(columns["thread"], columns.pop("gap").astype(np.int64, copy=False) + duration)
+    return Columns(
         start=np.multiply(end - duration, scale, dtype=np.float64),
         duration=np.multiply(duration, scale, dtype=np.float64),
-        name=names[columns["operation"]],
-        kind=kinds[columns["operation"]],
         **columns,
     )
-    return calls.where(~is_launcher[calls.process])
+
+
+def _ends(thread: npt.NDArray[np.integer], steps: Integers) -> Integers:
+    """Returns the sum of the steps of each thread up to each call."""
+    if not len(thread):
+        return steps
+    if (thread == thread[0]).all():
+        return np.cumsum(steps)
+    order = np.argsort(thread, kind="stable")
+    sums = np.cumsum(steps[order])
+    threads = thread[order]
+    first = np.flatnonzero(np.r_[True, threads[1:] != threads[:-1]])
+    before = np.where(first > 0, sums[first - 1], 0)
+    end = np.zeros_like(steps)
+    end[order] = sums - np.repeat(before, np.diff(np.r_[first, len(threads)]))
+    return end

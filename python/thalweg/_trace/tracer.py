@@ -13,13 +13,14 @@ from pathlib import Path
 import numpy as np
 
 from thalweg._base.errors import Error, UsageError
-from thalweg._trace.command import Command, Watched
+from thalweg._trace.command import Command, Watched, why_not_traced
 from thalweg._trace.cores import as_ranges, caches
 from thalweg._trace.coverage import Coverage, Seen
+from thalweg._trace.failures import failures
 from thalweg._trace.folder import Folder, level_mask
 from thalweg._trace.names import Names
-from thalweg._trace.records import LEVELS, clocks, has_steady_counter, operations
-from thalweg._trace.report import TraceReport, Untraced
+from thalweg._trace.records import LEVELS, clock_seconds, clocks, has_steady_counter, operations
+from thalweg._trace.report import Limited, TraceReport, Untraced
 from thalweg._trace.rings import Records, Ring, Rings
 from thalweg._trace.tables import CallsTable, Clock, create_trace
 from thalweg._writing.writer import Writer
@@ -27,6 +28,7 @@ from thalweg._writing.writer import Writer
 _MOST_WAITING_BYTES = 1 << 30  # records that are taken from the rings and not written yet
 _LOOK_NS = 100_000_000
 _GRACE_S = 1.0
+_RING_RECORDS = 1 << 16
 
 
 @dataclass
@@ -35,7 +37,8 @@ class TraceOptions:
     command: list[str]
     force: bool = False
     resolution_ns: int = 10
-    ring_records: int = 1 << 16
+    ring_records: int | None = None
+    """The calls that each thread can buffer; None: as many as there is memory for."""
     levels: list[str] = field(default_factory=list)
 
 
@@ -45,7 +48,7 @@ def check(options: TraceOptions) -> None:
         raise UsageError(f"{options.out} has no known format: give a name that ends in .root or .h5")
     if options.resolution_ns not in (1, 10, 100, 1000):
         raise UsageError(f"the resolution cannot be {options.resolution_ns} ns: give 1, 10, 100 or 1000")
-    records = options.ring_records
+    records = options.ring_records or _RING_RECORDS
     if not 256 <= records <= 1 << 24 or records & (records - 1):
         raise UsageError(f"a ring cannot have {records} records: give a power of two from 256 to {1 << 24}")
     for name in options.levels:
@@ -56,7 +59,8 @@ def check(options: TraceOptions) -> None:
 def trace(options: TraceOptions) -> tuple[TraceReport, Command]:
     """Runs the command to its end and completes the file. `Command.status` says how the command ended."""
     check(options)
-    with Folder(options.ring_records, level_mask(options.levels)) as folder:
+    records, may_grow = options.ring_records or _RING_RECORDS, options.ring_records is None
+    with Folder(records, level_mask(options.levels), may_grow=may_grow) as folder:
         out = create_trace(options.out, options.resolution_ns, force=options.force)
         begin = clocks(has_steady_counter())  # before the first call of the command
         try:
@@ -91,7 +95,7 @@ class _Tracer:
         self._waiting_bytes = 0
         self._has_written = 0
         self._problem: Error | None = None
-        self._programs: dict[int, Ring] = {}  # the first ring of each program
+        self._programs: dict[int, Ring] = {}  # the ring that describes each program
         self._threads: dict[tuple[int, int], int] = {}  # the rows of threads, by process and tid
         self._writer = threading.Thread(target=self._write, name="trace-writer")
 
@@ -113,7 +117,9 @@ class _Tracer:
                 if self._is_over() or time.monotonic() - ended_at > _GRACE_S:
                     break
             time.sleep(0.001 if took else 0.004)
-        still_running = sorted({ring["pid"] for ring in self._rings.live if not ring.is_over()})
+        still_running = sorted(
+            {ring["pid"] for ring in self._rings.live if not ring["is_elsewhere"] and not ring.is_over()}
+        )
         self._drain()
         self._batches.put([])  # the last calls are written when the texts of the next batch are known
         self._batches.put(None)
@@ -126,7 +132,8 @@ class _Tracer:
     def _drain(self) -> bool:
         """Takes the records of all rings. If writing is too far behind, rings fill up and count dropped calls."""
         for ring in self._rings.find():
-            self._programs.setdefault(ring["process"], ring)
+            if ring["describes_process"]:
+                self._programs[ring["process"]] = ring
             ring.number = self._threads.setdefault((ring["process"], ring["tid"]), len(self._threads))
         if self._waiting_bytes - self._has_written > _MOST_WAITING_BYTES:
             return False
@@ -138,8 +145,7 @@ class _Tracer:
                 batch.append((ring, taken))
                 self._waiting_bytes += taken.nbytes
             elif is_over:
-                self._rings.live.remove(ring)
-                self._rings.ended.append(ring)
+                self._rings.end(ring)
         if batch:
             self._batches.put(batch)
         return bool(batch)
@@ -189,12 +195,22 @@ class _Tracer:
             coverage=self._coverage,
             untraced=self._untraced(),
             still_running=still_running,
-            failed_rings=self._folder.failed_rings() + self._rings.damaged,
+            failed_rings=int(self._rings.control["failed_rings"][0]) + self._rings.damaged,
+            failures=failures(self._rings.control),
+            limited=[
+                Limited(self._programs[number]["pid"], self._programs[number].text("command").rstrip("\0 "), why)
+                for number, why in self._names.limited
+                if number in self._programs
+            ],
             in_shared_memory=self._folder.in_shared_memory,
             exit_status=self._command.status,
+            faults={"minor": self._command.minor_faults, "major": self._command.major_faults},
             has_mappings=self._calls.has_shared_mappings,
+            schedule=self._command.schedule,
+            clock_s=clock_seconds(has_steady_counter()),
             # Every program that uses io_uring maps its rings, with liburing or without.
             has_rings=self._calls.has_io_uring or any("[io_uring]" in path for path in self._names.paths),
+            ring_records=self._options.ring_records,
             bytes_by_libaio=self._calls.bytes_by_libaio,
             bytes_told=self._calls.bytes_told,
             levels=self._options.levels or list(LEVELS),
@@ -217,11 +233,14 @@ class _Tracer:
     def _untraced(self) -> list[Untraced]:
         """Returns the processes that have no ring, and programs without a ring that a process has become."""
         last = {ring["pid"]: number for number, ring in sorted(self._programs.items())}
-        found = {pid: path for pid, path in self._watched.executables.items() if pid not in last}
+        failed = {each.pid for each in failures(self._rings.control)}
+        watched = self._watched.executables
+        found = {pid: path for pid, path in watched.items() if pid not in last and pid not in failed}
+        why_not = self._names.why_not
         for pid, (teller, path) in self._names.became.items():
             if path and last.get(pid, 0) <= teller:  # a traced program would have begun its ring after that
                 found[pid] = shutil.which(path) or path
-        return [Untraced(pid, path) for pid, path in sorted(found.items())]
+        return [Untraced(pid, path, why_not.get(pid) or why_not_traced(path)) for pid, path in sorted(found.items())]
 
     def _write_names(self) -> None:
         def rows(table: str, **columns: list[object]) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from thalweg._base.errors import UsageError
+from thalweg._base.packages import needed
 from thalweg._values.ragged import Optional, Ragged, Text, in_shape, named
 
 
@@ -14,10 +15,8 @@ def of_arrow(value: Any) -> Any:
     """Returns the content of an Arrow array, scalar or table; missing values make it an `Optional`.
 
     The columns of a table stay Arrow arrays, so that an error can name the column."""
-    try:
+    with needed(f"{type(value).__name__} cannot be appended"):
         import pyarrow as pa
-    except ImportError:
-        raise UsageError(f"{type(value).__name__} cannot be appended (pyarrow is not installed): install it") from None
 
     if isinstance(value, pa.RecordBatchReader):
         value = value.read_all()

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from thalweg._base.errors import UsageError
+from thalweg._base.packages import needed
 from thalweg._values.from_arrow import of_arrow
 from thalweg._values.from_awkward import is_awkward, of_awkward
 from thalweg._values.ragged import Optional, Ragged, Text, named
@@ -80,6 +81,7 @@ def _of_pandas(value: Any) -> Any:
         return value
     if isinstance(dtype, np.dtype) or type(dtype).__name__ == "SparseDtype":
         return np.asarray(value)  # in NumPy's dtypes, NaN is a value
-    import pyarrow
+    with needed(f"{type(value).__name__} cannot be appended"):
+        import pyarrow
 
     return of_arrow(pyarrow.array(value))

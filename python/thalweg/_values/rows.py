@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from thalweg._base.errors import UnknownNameError, UsageError
+from thalweg._base.packages import needed
 from thalweg._values.ragged import Ragged, Text
 from thalweg._values.select import chosen_rows, is_row_number, is_stretch, row_number
 from thalweg._values.struct import Struct
@@ -110,7 +111,8 @@ class Rows(Struct, Mapping[str, Any]):
 
     def to_arrow(self) -> pyarrow.Table:
         """Returns a pyarrow.Table in the same memory; bool, complex and optional values are copied."""
-        import pyarrow
+        with needed("rows cannot become an Arrow table"):
+            import pyarrow
 
         return with_nulls(pyarrow.table(self), self.type)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from thalweg._base.packages import needed
 from thalweg._schema.types import Type
 from thalweg._values.ragged import Ragged, Text, length_of
 from thalweg._values.struct import Struct
@@ -22,7 +23,8 @@ _MEMBER_OF_TUPLE = re.compile(r"_[0-9]+")
 
 
 def awkward_of(rows: Struct) -> ak.Array:
-    import awkward as ak
+    with needed("rows cannot become an Awkward array"):
+        import awkward as ak
 
     return ak.Array(_record(rows.type, rows, rows.row_count))
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from thalweg._base.packages import needed
 from thalweg._schema.types import Type
 from thalweg._values.ragged import Ragged
 from thalweg._values.struct import Struct
@@ -32,8 +33,9 @@ def structured_of(rows: Struct) -> npt.NDArray[Any]:
 
 
 def frame_of(rows: Struct) -> pandas.DataFrame:
-    import pandas
-    import pyarrow
+    with needed("rows cannot become a DataFrame", "pandas"):
+        import pandas
+        import pyarrow
 
     leaves = list(_leaves(rows.type, rows, ""))
     arrow = [leaf for leaf in leaves if not _is_complex(leaf[1])]

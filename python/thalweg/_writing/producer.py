@@ -36,7 +36,13 @@ class Producer:
     @property
     def rows(self) -> int:
         """The number of rows that it has taken."""
-        return self._rows
+        core = self._core
+        return self._rows if core is None else core.rows
+
+    @property
+    def core(self) -> _core.Producer | None:
+        """The producer in the core, for code that appends in C++; None once it is finished."""
+        return self._core
 
     def append(self, rows: Any = None, /, **fields: Any) -> None:
         """Appends one row or, if every value has one more leading axis of the same length, that number of rows.
@@ -47,13 +53,14 @@ class Producer:
         Arrow, pandas or polars. If all values are empty Python lists, they count as one row. A missing value (None,
         null, masked) fits into an optional column only; NaN and NaT are values.
 
-        Contiguous arrays of the declared type are copied once. When `append` returns, the rows survive the death of
-        this process. It waits while storage is slower than the producers; Ctrl-C interrupts this.
+        Contiguous arrays of the declared type are copied once, or, if they are large enough, encoded where they lie
+        (the knob `unbuffered_bytes`). When `append` returns, the rows survive the death of this process. It waits
+        while storage is slower than the producers; Ctrl-C interrupts this, and `rows` says how many rows were taken.
 
         Raises UsageError if a value does not fit the schema, and names table, column and row (no row is taken then), or
-        if the producer is finished or was inherited through fork; SystemError if the run cannot go on. On a full disk,
-        the errno of the SystemError is ENOSPC (or EDQUOT, EFBIG), and `rows` says how many rows were taken. None of
-        these is lost, and the producer takes more once the disk has room again.
+        if the producer is finished or was inherited through fork; SystemError if the run cannot go on: then, too,
+        `rows` says how many rows were taken. On a full disk, the errno of the SystemError is ENOSPC (or EDQUOT, EFBIG),
+        none of these rows is lost, and the producer takes more once the disk has room again.
         """
         given_twice = rows is not None and bool(fields)
         if given_twice or not self._took_exact(fields if rows is None else rows):
@@ -73,20 +80,14 @@ class Producer:
         with self._lock:
             if self._core is None:
                 return False
-            try:
-                return self._core.append_exact(self._exact, values)
-            finally:
-                self._rows = self._core.rows
+            return self._core.append_exact(self._exact, values)
 
     def _append(self, count: int, columns: Sequence[Array]) -> None:
         self._check_process()
         with self._lock:
             if self._core is None:
                 raise UsageError(f"this producer of table '{self.table}' takes no more rows (it is finished)")
-            try:
-                self._core.append(count, columns)
-            finally:
-                self._rows = self._core.rows
+            self._core.append(count, columns)
 
     def idle(self) -> None:
         """Makes appended rows visible to readers of the open RNTuple.
@@ -130,6 +131,7 @@ class Producer:
         """
         self._check_process()
         with self._lock:
+            self._rows = self.rows
             core, self._core = self._core, None
             if core is not None:
                 core.finish()
@@ -140,6 +142,7 @@ class Producer:
         It does nothing if the producer is finished.
         """
         with self._lock:
+            self._rows = self.rows
             core, self._core = self._core, None
             if core is not None:
                 core.abandon(reason)

@@ -120,6 +120,8 @@ class RunReport(_Completed):
     """After `convert`: the parts of the source that this file does not have, each with the reason."""
     nodes: tuple[NodeReport, ...] = ()
     """The nodes of a run of several nodes; `close` lists them on node 1."""
+    sources: tuple[str, ...] = ()
+    """After `convert`: the files that were copied."""
 
     @property
     def is_whole(self) -> bool:

@@ -49,6 +49,7 @@ class Writer:
         self._failures: list[SystemError] = []  # errors of `close`
         self._forgotten = weakref.finalize(self, _abandon_forgotten, core, self._producers, self._pid, self._failures)
         self._end = ""
+        self._report: RunReport | None = None
         self._failed_end: SystemError | None = None  # the error of a producer, raised once the file is complete
         self.path = core.path
         self.engine = core.engine
@@ -134,6 +135,13 @@ class Writer:
         core = self._open_core()
         return status_of(core.status(), self.schema, core.file_problem())
 
+    @property
+    def report(self) -> RunReport:
+        """The report of `close`, also after a `with` block. Raises UsageError if the run is not closed."""
+        if self._report is None:
+            raise UsageError(f"{self.path} has no report (it is {self._end or 'not closed'})")
+        return self._report
+
     def dead_nodes(self) -> dict[int, str]:
         """Returns the failed nodes without which the run goes on (`on_node_death="continue"`), with the reasons."""
         return {node + 1: why for node, why in self._open_core().dead_nodes().items()}
@@ -143,10 +151,13 @@ class Writer:
 
         timeout: the time in seconds to wait for other processes. The default is no limit.
 
-        Raises UsageError if the run is closed already, or if this thread has an open work unit; SystemError (ETIMEDOUT)
-        that names the producers that did not finish in time, and the run stays open. If a producer of this process
-        could not write its last rows, the file is completed with these rows all the same, and a SystemError says so.
+        A run that is closed already returns its report again. Raises UsageError if the run is abandoned, or if this
+        thread has an open work unit; SystemError (ETIMEDOUT) that names the producers that did not finish in time, and
+        the run stays open. If a producer of this process could not write its last rows, the file is completed with
+        these rows all the same, and a SystemError says so.
         """
+        if self._report is not None and os.getpid() == self._pid:
+            return self._report
         core = self._open_core()
         end = time.monotonic() + seconds_of(timeout, "timeout")
         try:
@@ -171,6 +182,7 @@ class Writer:
                     self._failures.append(error)
                     raise
             else:
+                self._report = report
                 self._release("closed")
                 return report
 

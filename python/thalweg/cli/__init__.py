@@ -1,4 +1,4 @@
-"""The `thalweg` command. One file per subcommand; people read stderr, programs read stdout."""
+"""The `thalweg` command. One file per subcommand; results go to stdout, everything else to stderr."""
 
 from thalweg.cli._first import end_imports, ignore_interrupts
 
@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from inspect import cleandoc
+from itertools import takewhile
 from typing import Annotated, Any
 
 import typer
@@ -67,7 +68,7 @@ def _options(
 
 
 _DATA = ("record", "inspect", "verify", "recover", "snapshot", "serve", "mount", "convert", "merge", "derive", "plot")
-_COMMANDS = (*_DATA, "devices", "readout", "trace", "explain", "topology", "clean", "knobs")
+_COMMANDS = (*_DATA, "tdpac", "watch", "devices", "readout", "trace", "explain", "tune", "topology", "clean", "knobs")
 _registered: set[str] = set()
 
 
@@ -104,7 +105,9 @@ def run(command: typer.Typer = app, name: str = "thalweg") -> int:
         parsed_by = get_command(command)  # for which typer imports more
         end_imports()
         _check_arguments()
-        return parsed_by(standalone_mode=False, prog_name=name) or DONE
+        code = parsed_by(standalone_mode=False, prog_name=name) or DONE
+        sys.stdout.flush()  # a reader that has ended is met here, and not when the interpreter ends
+        return code
     except UsageError as error:
         return _fail(error, WRONG_REQUEST)
     except Error as error:
@@ -112,7 +115,14 @@ def run(command: typer.Typer = app, name: str = "thalweg") -> int:
     except (KeyboardInterrupt, _InterruptedError):
         return _fail("interrupted", FAILED)
     except BrokenPipeError:
+        from thalweg.cli._output import forget_stdout
+
+        forget_stdout()
         return FAILED  # the program that read our output has ended
+    except SystemExit:
+        if _asks_for_help():
+            return DONE  # rich ends the program if the reader of the help, such as `head`, has ended
+        raise
     except Exception as error:
         if not hasattr(error, "format_message"):
             raise
@@ -122,11 +132,15 @@ def run(command: typer.Typer = app, name: str = "thalweg") -> int:
 
 def _check_arguments() -> None:
     """Raises UsageError if an argument is not UTF-8: files hold UTF-8 only. A traced program may get any bytes."""
-    for argument in () if sys.argv[1:2] == ["trace"] else sys.argv[1:]:
+    for argument in () if sys.argv[1:2] in (["trace"], ["tune"]) else sys.argv[1:]:
         try:
             argument.encode()
         except UnicodeEncodeError:
             raise UsageError(f"{argument!a} cannot be used (it is not UTF-8 text): rename it") from None
+
+
+def _asks_for_help() -> bool:
+    return "--help" in takewhile(lambda word: word != "--", sys.argv[1:])
 
 
 def _fail(error: object, code: int) -> int:

@@ -19,6 +19,7 @@ _JUDGED_ROWS = 1000  # rows from which the polarity of the pulses is taken
 class Pulse:
     times: Array  # ns since the trigger, or sample numbers if the sampling period is not known
     values: Array
+    has_times: bool
 
 
 @dataclass
@@ -46,6 +47,10 @@ class Signals:
         rows = self.table.read(self._waveform_columns(), rows=slice(0, count))
         samples = at(rows, self.waveform)
         return [self._pulse(rows, samples, row) for row in range(len(samples))]
+
+    def pulse(self, row: int) -> Pulse:
+        rows = self.table.read(self._waveform_columns(), rows=slice(row, row + 1))
+        return self._pulse(rows, at(rows, self.waveform), 0)
 
     def has_time_axis(self) -> bool:
         if not self.period:
@@ -80,9 +85,9 @@ class Signals:
         values = np.asarray(samples[row], np.float64)
         period = float(at(rows, self.period)[row]) if self.period else float("nan")
         if not np.isfinite(period):
-            return Pulse(np.arange(len(values), dtype=np.float64), values)
+            return Pulse(np.arange(len(values), dtype=np.float64), values, False)
         start = float(at(rows, self.start)[row]) if self.start else 0.0
-        return Pulse(start + period * np.arange(len(values), dtype=np.float64), values)
+        return Pulse(start + period * np.arange(len(values), dtype=np.float64), values, True)
 
     def _samples(self, count: int) -> Iterator[Samples]:
         for rows in self.table.batches([self.waveform], rows=count, memory_bytes=_BATCH_BYTES):

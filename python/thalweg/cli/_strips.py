@@ -1,15 +1,18 @@
 """Draws one strip for each channel over a common axis: in one diagram, similar channels would hide each other."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
+from thalweg.cli._fitting import shorten
 from thalweg.cli._signals import Signals
 from thalweg.cli._spectra import Spectrum, edges_of
+
+_MOST_NAME = 20  # characters of a name beside a strip, so that the strip has room
 
 
 @dataclass
@@ -22,6 +25,7 @@ class Strips:
     draw: Callable[[Axes, int, str], None]
     are_counts: bool
     limits: tuple[float, float]
+    names: list[str] = field(default_factory=list)  # that stand beside the strips
 
 
 def spectrum_strips(spectra: list[Spectrum], colours: dict[str, str]) -> Strips:
@@ -77,12 +81,12 @@ def rate_strips(tables: list[Signals], colours: dict[str, str]) -> Strips:
 
 def draw_strips(figure: Any, strips: Strips) -> None:
     rows = figure.subplots(len(strips.tables), 1, squeeze=False, sharex=True)[:, 0]
-    for index, (axes, name, colour) in enumerate(zip(rows, strips.tables, strips.colours, strict=True)):
+    for index, (axes, name, colour) in enumerate(zip(rows, strips.names, strips.colours, strict=True)):
         strips.draw(axes, index, colour)
         axes.set_xlim(*strips.limits)
         axes.yaxis.set_major_locator(MaxNLocator(3 if len(rows) > 1 else 7, integer=strips.are_counts))
         if len(rows) > 1:
-            axes.set_ylabel(name, rotation=0, ha="right", va="center", color=colour)
+            axes.set_ylabel(shorten(name, _MOST_NAME), rotation=0, ha="right", va="center", color=colour)
     rows[0].set_title(f"{strips.title}: {strips.y}" if len(rows) > 1 else strips.title)
     if len(rows) == 1:
         rows[0].set_ylabel(strips.y)

@@ -9,7 +9,7 @@ import typer
 from thalweg import _core
 from thalweg._base.errors import Error, UsageError
 from thalweg._base.quantities import as_bytes, as_duration
-from thalweg.cli._output import JsonOption, as_epilog, print_json, say
+from thalweg.cli._output import JsonOption, answer, as_epilog, print_json, say
 
 EXAMPLES = ["thalweg clean", "thalweg clean /data/runs --yes"]
 LEFT_OVER = "left over"
@@ -52,7 +52,8 @@ def clean(
     if json:
         print_json({"memory": [_facts(memory, memory in removed) for memory in found], "problems": problems})
     else:
-        say(*_sentences(found, removed, yes), *problems)
+        answer(*_sentences(found, removed, yes))
+        say(*problems)
     return 1 if problems else 0
 
 

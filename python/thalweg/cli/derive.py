@@ -12,9 +12,10 @@ import typer
 import thalweg
 from thalweg._base.errors import UsageError
 from thalweg._base.quantities import duration_ns, size_bytes
+from thalweg._base.signals import ignore_interrupts
 from thalweg._derive.report import DerivationError, DerivationReport
 from thalweg.cli._derive_progress import DerivationProgress
-from thalweg.cli._output import AllowMissingOption, JsonOption, SetOption, as_epilog, print_json, say
+from thalweg.cli._output import AllowMissingOption, JsonOption, SetOption, answer, as_epilog, print_json, say
 
 EXAMPLES = [
     "thalweg derive train.py --input run.h5:ch0 --workers 8",
@@ -154,6 +155,7 @@ def derive(
     except KeyboardInterrupt as interrupt:
         if not str(interrupt):  # it came before the outputs were there, and nothing is left of the job
             raise
+        ignore_interrupts()  # one more must not keep the report and the way to go on from the user
         _print(job.report, json)
         raise thalweg.Error(str(interrupt)) from interrupt
     _print(job.report, json)
@@ -174,7 +176,7 @@ def _print(report: DerivationReport, json: bool) -> None:
     if json:
         print_json(report.to_dict())
     else:
-        say(str(report))
+        answer(str(report))
 
 
 def _loaded(path: Path) -> ModuleType:

@@ -12,13 +12,14 @@ import typer
 from thalweg import open as open_run
 from thalweg._base.errors import UsageError
 from thalweg._base.quantities import as_bytes
+from thalweg._devices.c_source import built_in
 from thalweg._devices.description import names_of_plug_ins
 from thalweg._recording import configuration
 from thalweg._recording.options import RecordOptions, SourceKind
 from thalweg._recording.report import RecordingReport
 from thalweg._recording.session import RecordingSession
 from thalweg._recording.source import of_built_in
-from thalweg.cli._output import JsonOption, as_epilog, print_json, say
+from thalweg.cli._output import JsonOption, answer, as_epilog, print_json, say
 
 EXAMPLES = [
     "thalweg devices",
@@ -78,12 +79,14 @@ def _of_devices(config: Path) -> dict[str, Any]:
 
 
 def _list_sources(as_json: bool) -> int:
-    plug_ins = names_of_plug_ins()
+    own = [*(kind.value for kind in SourceKind), *built_in()]
+    slow, plug_ins = names_of_plug_ins(own=True), names_of_plug_ins(own=False)
     if as_json:
-        print_json({"built_in": [kind.value for kind in SourceKind], "plug_ins": plug_ins})
+        print_json({"built_in": own, "slow": slow, "plug_ins": plug_ins})
     else:
-        say(f"Built in: {', '.join(SourceKind)}.")
-        say(f"Of installed packages: {', '.join(plug_ins) or 'none'}. A class of yours is module:Class.")
+        answer(f'Built in: {", ".join(own)}. Slow instruments, with kind = "slow": {", ".join(slow)}.')
+        answer(f"Of installed packages: {', '.join(plug_ins) or 'none'}.")
+        answer("A class of yours is module:Class, and a library ./library.so.")
     return 0
 
 
@@ -112,18 +115,18 @@ def _tried(report: RecordingReport) -> dict[str, Any]:
 
 
 def _show(tried: dict[str, Any]) -> None:
-    say(f"{tried['source']}, read for {tried['seconds']:g} s. Clock: {tried['clock_domain']}.")
+    answer(f"{tried['source']}, read for {tried['seconds']:g} s. Clock: {tried['clock_domain']}.")
     for name, value in tried["settings"].items():
-        say(f"  {name} = {json_.dumps(value, ensure_ascii=False)}")
+        answer(f"  {name} = {json_.dumps(value, ensure_ascii=False)}")
     for name, table in tried["tables"].items():
         fields = ", ".join(f"{field}: {type_}" for field, type_ in table["fields"].items())
         rates = f"{table['rows_per_s']:,g} records/s, {as_bytes(table['raw_bytes_per_s'])}/s raw"
-        say(f"{name} ({fields}): {rates}")
+        answer(f"{name} ({fields}): {rates}")
         counters = [f"{counter} {value:,}" for counter, value in table.items() if counter not in _SHOWN]
         dead = f"dead time {table['dead_time_fraction']:.2%}"
-        say(f"  {table['rows']:,} records, {', '.join([dead, *counters])}")
+        answer(f"  {table['rows']:,} records, {', '.join([dead, *counters])}")
     for event in tried["events"]:
-        say(f"{event['device']}: {event['event']}{': ' if event['text'] else ''}{event['text']}")
+        answer(f"{event['device']}: {event['event']}{': ' if event['text'] else ''}{event['text']}")
 
 
 def register(app: typer.Typer) -> None:

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from thalweg.cli._output import JsonOption, as_epilog, print_json, say
+from thalweg.cli._output import JsonOption, answer, as_epilog, print_json
 
 EXAMPLES = ["thalweg explain trace.root", "thalweg explain trace.root --html trace.html"]
 
@@ -35,7 +35,7 @@ def explain(
     if json:
         print_json(verdict.to_dict())
     else:
-        say(*verdict.lines())
+        answer(*verdict.lines())
     return 0 if verdict.is_complete else 1
 
 

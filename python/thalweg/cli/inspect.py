@@ -8,11 +8,13 @@ from itertools import zip_longest
 from typing import Any
 
 import typer
+from rich.console import RenderableType
 from rich.table import Table
 
 from thalweg import _core
 from thalweg._base.quantities import as_bytes
 from thalweg._files.open import external_folders, run_of
+from thalweg._files.several import opened_run
 from thalweg._reading.run import Run
 from thalweg._schema.attributes import Attributes
 from thalweg._schema.schema import Schema, TableSchema
@@ -22,21 +24,29 @@ from thalweg._writing.reports import NodeReport
 from thalweg.cli._output import (
     AllowMissingOption,
     ExternalOption,
-    FileArgument,
+    FilesArgument,
     JsonOption,
+    NextFilesOption,
+    answer,
     as_epilog,
     as_json,
     exit_code,
     print_json,
-    say,
     say_problems,
 )
 
-EXAMPLES = ["thalweg inspect run.h5", "thalweg inspect run.h5 --json"]
+EXAMPLES = ["thalweg inspect run.h5", "thalweg inspect run.h5 --json", "thalweg inspect run.h5 --next-files"]
 # These have a sentence of their own, or are too long to be read.
 _NOT_LISTED = ("configuration", "counters", "source_settings", "engine", "start_utc", "stop_utc")
 _MOST_NOTES = 8
 _MOST_ATTRIBUTES = 20
+
+
+@dataclass(frozen=True)
+class ShownFile:
+    path: str
+    reader: _core.Reader
+    run: Run
 
 
 @dataclass
@@ -51,35 +61,65 @@ class Storage:
 
 
 def inspect(
-    file: FileArgument,
+    files: FilesArgument,
+    next_files: NextFilesOption = False,
     external: ExternalOption = None,
     allow_missing: AllowMissingOption = False,
     json: JsonOption = False,
 ) -> int:
     """Show what a file holds: tables, columns, how they are stored, metadata and attributes.
 
-    If parts of a file of another program cannot be read, the command names them and exits with code 1.
+    Several files must be all the files of one run, which is shown as a whole. If parts of a file of another program
+    cannot be read, the command names them and exits with code 1.
     """
-    reader = _core.Reader.open(file, even_without_tables=True)
-    run = run_of(reader, external_folders(external or ()))
+    folders = external_folders(external or ())
+    readers: dict[str, _core.Reader] = {}
+
+    def open_one(path: str) -> Run:
+        reader = _core.Reader.open(path, even_without_tables=True)
+        readers[reader.path] = reader
+        return run_of(reader, folders)
+
+    run = opened_run(files[0] if len(files) == 1 else files, open_one, next_files=next_files)
+    shown = [ShownFile(part.path, readers[part.path], part) for part in run.parts]
     if json:
-        print_json(file_facts(file, reader, run))
+        print_json(file_facts(shown[0]) if len(shown) == 1 else run_facts(shown))
     else:
-        show(file, reader, run)
-    say_problems(file, run.problems)
+        show(shown, run)
+    say_problems(run.path, run.problems)
     return exit_code(run.problems, allow_missing)
 
 
-def file_facts(file: str, reader: _core.Reader, run: Run) -> dict[str, Any]:
+def run_facts(files: Sequence[ShownFile]) -> dict[str, Any]:
+    """Returns the facts of files that are one run: of each file, and of the tables of all."""
+    each = [file_facts(file) for file in files]
+    tables = []
+    for position, table in enumerate(each[0]["tables"]):
+        of_files = [facts["tables"][position] for facts in each]
+        columns = summed([storage_of(file, table["name"]) for file in files])
+        facts = {path: asdict(storage) for path, storage in columns.items()}
+        tables.append({**table, "rows": sum(part["rows"] for part in of_files), "columns": facts})
+    return {
+        "path": each[0]["path"],
+        "is_open": any(facts["is_open"] for facts in each),
+        "file_bytes": sum(facts["file_bytes"] for facts in each),
+        "tables": tables,
+        "files": each,
+        "problems": [problem for facts in each for problem in facts["problems"]],
+    }
+
+
+def file_facts(file: ShownFile) -> dict[str, Any]:
+    reader, run = file.reader, file.run
     tables = []
     schema = json_module.loads(run.schema.to_json())
     for table in schema["tables"]:
-        columns = {path: asdict(storage) for path, storage in storage_of(reader, run, table["name"]).items()}
+        columns = {path: asdict(storage) for path, storage in storage_of(file, table["name"]).items()}
         tables.append({**table, "rows": len(run[table["name"]]), "columns": columns})
     return {
-        "path": file,
+        "path": file.path,
         "is_open": reader.is_open_run,
-        "file_bytes": os.path.getsize(file),
+        "file_bytes": os.path.getsize(file.path),
         "engine": reader.engine,
         "knobs": in_effect(reader.knobs),
         "metadata": reader.metadata,
@@ -103,8 +143,9 @@ def node_sentence(node: NodeReport) -> str:
     return f"Node {node.node} ({node.host}): {node.rows:,} rows of {node.producers:,} producers{state}"
 
 
-def storage_of(reader: _core.Reader, run: Run, name: str) -> dict[str, Storage]:
+def storage_of(file: ShownFile, name: str) -> dict[str, Storage]:
     """Returns the storage of each column by its path; a list is counted with its content. h5py knows no pages."""
+    reader, run = file.reader, file.run
     table = run[name]
     if table.by_uproot:
         return {
@@ -128,23 +169,34 @@ def storage_of(reader: _core.Reader, run: Run, name: str) -> dict[str, Storage]:
     }
 
 
-def show(file: str, reader: _core.Reader, run: Run) -> None:
+def show(files: Sequence[ShownFile], run: Run) -> None:
     schema = run.schema
     rows = [len(table) for table in run.values()]
-    is_open = "a run that is still open" if reader.id else "still being written"  # other programs' files have no id
-    state = is_open if reader.is_open_run else "complete"
-    tables = f"{len(schema)} table{'s'[: len(schema) != 1]}"
-    say(f"{file}: {state}, {sum(rows):,} rows in {tables}, {as_bytes(os.path.getsize(file))}")
-    say(*run_sentences(reader, run))
-    say(*attribute_lines([("", schema.attrs), *schema.groups]))
+    lines: list[RenderableType] = [summary(files[0] if len(files) == 1 else None, run, files)]
+    if len(files) > 1:
+        lines += [f"  {summary(file, file.run, [file])}" for file in files]
+    lines += run_sentences(files[-1].reader, run)  # the last file is the one that may be open
+    lines += attribute_lines([("", schema.attrs), *schema.groups])
     for alike in groups(schema):
-        say("", heading(schema, alike, rows), field_table(reader, run, alike))
+        lines += ["", heading(schema, alike, rows), field_table(files, run, alike)]
         tables_of_kind = [schema.tables[index] for index in alike]
-        say(*attribute_lines([(table.name if len(alike) > 1 else "", table.attrs) for table in tables_of_kind]))
+        lines += attribute_lines([(table.name if len(alike) > 1 else "", table.attrs) for table in tables_of_kind])
+    answer(*lines)
+
+
+def summary(file: ShownFile | None, run: Run, files: Sequence[ShownFile]) -> str:
+    """Returns a sentence about one file, or about the files of a run."""
+    ours = bool(files[0].reader.id)  # files of other programs have no id
+    is_open = "a run that is still open" if ours else "still being written"
+    state = is_open if any(each.reader.is_open_run for each in files) else "complete"
+    tables = f"{len(run)} table{'s'[: len(run) != 1]}"
+    size = as_bytes(sum(os.path.getsize(each.path) for each in files))
+    name = file.path if file else f"{files[0].path} and {len(files) - 1} more file{'s'[: len(files) != 2]} of one run"
+    return f"{name}: {state}, {sum(len(table) for table in run.values()):,} rows in {tables}, {size}"
 
 
 def run_sentences(reader: _core.Reader, run: Run) -> Iterator[str]:
-    known = reader.metadata
+    known = run.metadata if len(run.parts) > 1 else reader.metadata
     if "start_utc" in known:
         yield f"Recorded from {known['start_utc']} to {known.get('stop_utc', '?')}"
     if engine := reader.engine or known.get("engine", ""):  # older files keep it in the metadata
@@ -229,14 +281,14 @@ def heading(schema: Schema, alike: list[int], rows: list[int]) -> str:
     return f"{listed}: {each} rows{' each' if len(names) > 1 else ''}{f' ({about})' if about else ''}"
 
 
-def field_table(reader: _core.Reader, run: Run, alike: list[int]) -> Table:
+def field_table(files: Sequence[ShownFile], run: Run, alike: list[int]) -> Table:
     shown = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
     for name, justify in zip_longest(
         ("  field", "type", "unit", "codec", "pages", "raw", "stored", "", "description"), "llllrrrr", fillvalue="l"
     ):
         shown.add_column(name, justify="right" if justify == "r" else "left", no_wrap=name != "description")
     tables = [run.schema.tables[index] for index in alike]
-    stored = summed([storage_of(reader, run, table.name) for table in tables])
+    stored = summed([storage_of(file, table.name) for file in files for table in tables])
     for depth, name, path, type_ in outline(tables[0]):
         shown.add_row(
             "  " * (depth + 1) + name, short(type_), type_.unit, *row_cells(stored.get(path)), type_.description

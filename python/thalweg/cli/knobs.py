@@ -6,7 +6,7 @@ import typer
 from rich.table import Table
 
 from thalweg import _core
-from thalweg.cli._output import JsonOption, as_epilog, print_json, say
+from thalweg.cli._output import JsonOption, answer, as_epilog, print_json
 
 EXAMPLES = ["thalweg knobs", "thalweg knobs --json", "thalweg knobs --markdown > docs/knobs.md"]
 
@@ -45,7 +45,7 @@ def knobs(
             shown.add_column(name, no_wrap=name != "what it does")
         for knob in _core.knobs():
             shown.add_row(knob.name, knob.default, knob.range, knob.about)
-        say(shown)
+        answer(shown)
     return 0
 
 

@@ -1,18 +1,19 @@
 """thalweg merge"""
 
+import glob
 from typing import Annotated
 
 import typer
 
 import thalweg
 from thalweg._base.quantities import as_bytes
-from thalweg.cli._output import AllowMissingOption, JsonOption, as_epilog, exit_code, print_json, say, say_problems
+from thalweg.cli._output import AllowMissingOption, JsonOption, answer, as_epilog, exit_code, print_json, say_problems
 
 EXAMPLES = ["thalweg merge a.root b.root --out c.root"]
 
 
 def merge(
-    inputs: Annotated[list[str], typer.Argument(metavar="FILE...", help="ROOT files that hold the same RNTuples.")],
+    inputs: Annotated[list[str], typer.Argument(metavar="FILE...", help="Files that hold the same tables.")],
     out: Annotated[str, typer.Option("--out", metavar="FILE", help="The new file.")],
     force: Annotated[
         bool, typer.Option("--force", show_default=False, help="Replace the new file if it exists.")
@@ -28,18 +29,20 @@ def merge(
     allow_missing: AllowMissingOption = False,
     json: JsonOption = False,
 ) -> int:
-    """Merge the RNTuples of several ROOT files into one file without decompressing them.
+    """Merge the tables of several files into one file: RNTuples without decompressing them, HDF5 by writing them anew.
 
-    Rows keep the order in which the files are named. All files must have the same tables, fields and column types. If
-    objects are not kept, such as those that are not RNTuples, the command names them and exits with code 1.
+    Rows keep the order in which the files are named. All files must be of one container and have the same tables,
+    fields and column types. If objects are not kept, such as those that are not RNTuples, the command names them and
+    exits with code 1.
     """
-    report = thalweg.merge(inputs, out, force=force, carry=carry or ())
+    is_pattern = len(inputs) == 1 and glob.has_magic(inputs[0])
+    report = thalweg.merge(inputs[0] if is_pattern else inputs, out, force=force, carry=carry or ())
     if json:
         print_json(report.to_dict())
     else:
-        files = f"{len(inputs)} file{'s'[: len(inputs) != 1]}"
+        files = f"{len(report.inputs)} file{'s'[: len(report.inputs) != 1]}"
         tables = f"{len(report.tables)} table{'s'[: len(report.tables) != 1]}"
-        say(f"{out} has {report.rows:,} rows in {tables} from {files}; {as_bytes(report.file_bytes)}.")
+        answer(f"{out} has {report.rows:,} rows in {tables} from {files}; {as_bytes(report.file_bytes)}.")
     say_problems(out, report.problems)
     return exit_code(report.problems, allow_missing)
 

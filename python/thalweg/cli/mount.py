@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from thalweg._base.errors import UsageError
+from thalweg._base.packages import needed
 from thalweg.cli._output import as_epilog, say
 
 EXAMPLES = ["thalweg mount . ../shown"]
@@ -23,13 +23,10 @@ def mount(
     Ctrl-C ends the command and the mount. It needs pyfuse3: install the packages fuse3 and libfuse3-dev, and then pip
     install thalweg[mount].
     """
-    try:
+    with needed("thalweg mount cannot run"):
         from thalweg._serving import mount as mounting
         from thalweg._serving.folder import ShownFolder
-    except ModuleNotFoundError as error:
-        if error.name not in ("pyfuse3", "trio"):
-            raise
-        raise UsageError("thalweg mount cannot run (pyfuse3 is not installed): pip install thalweg[mount]") from None
+
     mounting.mount(ShownFolder(folder), place, lambda: say(f"{folder} is shown in {place} (Ctrl-C ends this)"))
     return 0
 

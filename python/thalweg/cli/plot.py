@@ -13,13 +13,14 @@ from thalweg.cli._find_signals import check_waveform, signals_of
 from thalweg.cli._output import (
     AllowMissingOption,
     ExternalOption,
-    FileArgument,
+    FilesArgument,
     JsonOption,
+    NextFilesOption,
+    answer,
     as_epilog,
     as_json,
     exit_code,
     print_json,
-    say,
     say_problems,
 )
 from thalweg.cli._signals import Signals
@@ -37,7 +38,7 @@ class What(StrEnum):
 
 
 def plot(
-    file: FileArgument,
+    files: FilesArgument,
     out: Annotated[
         Path | None,
         typer.Option(metavar="FILE.png", help="The picture to write. The default is FILE with the ending .png."),
@@ -66,6 +67,7 @@ def plot(
         str,
         typer.Option(metavar="COLUMN", help="Column of the samples. Needed only if it is not found by its name."),
     ] = "",
+    next_files: NextFilesOption = False,
     external: ExternalOption = None,
     allow_missing: AllowMissingOption = False,
     json: JsonOption = False,
@@ -75,12 +77,13 @@ def plot(
     Waveforms are found by their names (waveform, trace, adc and similar) or by the unit ADC. The energy is taken from
     the column `energy` if the table has one, otherwise from the integral of each pulse above its baseline. For events
     of a readout, the picture shows fragment sizes, latencies, build times and event states. FILE may be a run that is
-    still open.
+    still open; several files must be all the files of one run.
     """
     from thalweg.cli import _events  # matplotlib takes its time
     from thalweg.cli._figures import draw
 
-    run = thalweg.open(file, external=external or ())
+    run = thalweg.open(files[0] if len(files) == 1 else files, external=external or (), next_files=next_files)
+    file = run.path
     say_problems(file, run.problems)
     target = out or Path(file).with_suffix(".png")
     if target.suffix.lower() != ".png":
@@ -95,7 +98,10 @@ def plot(
         each for signals in shown if _wants(what, What.spectrum) and (each := spectrum_of(signals, energy, rows))
     ]
     panels = _panels(file, shown, bool(spectra), what)
-    _save(target, lambda: draw(target, Path(file).name, shown, spectra, panels, pulses))
+    remarks = [f"Tables: the first {len(shown)} of {len(found)}."] if len(found) > len(shown) else []
+    if spectra and any(len(signals.table) > rows for signals in shown):
+        remarks.append(f"Energies: of the first {rows:,} records of each table.")
+    _save(target, lambda: draw(target, Path(file).name, shown, spectra, panels, pulses, remarks))
     left_out = f" (the first {len(shown)} of {len(found)} tables; choose with --table)"
     hidden = left_out if len(found) > len(shown) else ""
     sources = {each.table: each.source for each in spectra}
@@ -118,7 +124,7 @@ def _report(
     else:
         kinds = ", ".join(dict.fromkeys(energies.values()))
         of_what = f" The energies are from {kinds}." if kinds else ""
-        say(f"{target} shows {', '.join(panels)} of {', '.join(names)}{hidden}.{of_what}")
+        answer(f"{target} shows {', '.join(panels)} of {', '.join(names)}{hidden}.{of_what}")
 
 
 def _wants(what: list[What], panel: What) -> bool:

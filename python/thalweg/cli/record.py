@@ -11,7 +11,7 @@ import typer
 from thalweg._recording import configuration
 from thalweg._recording.options import RecordOptions
 from thalweg._recording.session import RecordingSession
-from thalweg.cli._output import as_epilog, print_json, say
+from thalweg.cli._output import answer, as_epilog, print_json, say
 
 _HELP = """Record from detectors into one file.
 
@@ -60,7 +60,7 @@ def _record(config: Path | None, dump_config: bool, **values: Any) -> int:  # no
     if options.json:
         print_json(report.as_json())
     else:
-        say(*report.sentences())
+        answer(*report.sentences())
     for problem in report.problems:
         say(f"thalweg: {problem}")
     if report.abandoned:

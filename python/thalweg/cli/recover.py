@@ -7,7 +7,7 @@ import typer
 import thalweg
 from thalweg._base.quantities import as_bytes
 from thalweg._base.signals import ended_at_once
-from thalweg.cli._output import JsonOption, as_epilog, print_json, say
+from thalweg.cli._output import JsonOption, answer, as_epilog, print_json
 
 EXAMPLES = ["thalweg recover run.h5"]
 
@@ -38,18 +38,18 @@ def recover(
     if json:
         print_json({**report.to_dict(), "adler32": f"{report.adler32:08x}"})
         return code
-    say(
+    answer(
         f"{report.path} is complete: {report.rows:,} rows kept, "
         f"{f'{report.lost_rows:,} lost' if report.lost_rows else 'none known to be lost'}; "
         f"{as_bytes(report.file_bytes)}, adler32 {report.adler32:08x}."
     )
     for table in report.tables:
-        say(f"  {table.table}: {table.rows:,} rows kept, {table.lost_rows:,} lost")
+        answer(f"  {table.table}: {table.rows:,} rows kept, {table.lost_rows:,} lost")
     if report.units_lost:
-        say(f"{report.units_lost:,} work units are lost and must be done again.")
+        answer(f"{report.units_lost:,} work units are lost and must be done again.")
     if report.damaged_pages:
-        say(f"{report.damaged_pages:,} damaged pages were left out, together with all rows of their clusters.")
-    say(*report.notes)
+        answer(f"{report.damaged_pages:,} damaged pages were left out, together with all rows of their clusters.")
+    answer(*report.notes)
     return code
 
 

@@ -1,34 +1,24 @@
 """thalweg serve"""
 
-import asyncio
-import signal
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from thalweg._base.address import host_and_port
-from thalweg._base.errors import UsageError
-from thalweg._base.signals import not_ignored
+from thalweg._base.packages import needed
+from thalweg.cli._http import HostNameOption, ListenOption, TokenFileOption, until_signal
 from thalweg.cli._output import as_epilog, say
+from thalweg.cli._plot_page import Plots
 
 EXAMPLES = ["thalweg serve .", "thalweg serve . --listen 0.0.0.0:7781 --token-file token"]
 
 
 def serve(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder of the runs. Folders in it count, too.")],
-    listen: Annotated[
-        str,
-        typer.Option(help="Address to listen on. Without a token, only this machine can be let in.", metavar="ADDRESS"),
-    ] = "7781",
-    token_file: Annotated[
-        Path | None,
-        typer.Option(help="File whose first line is a secret that every request must have.", metavar="FILE"),
-    ] = None,
-    host_name: Annotated[
-        list[str] | None,
-        typer.Option(help="Name of this machine that requests may use. Can be repeated.", metavar="NAME"),
-    ] = None,
+    listen: ListenOption = "7781",
+    token_file: TokenFileOption = None,
+    host_name: HostNameOption = None,
     allow_origin: Annotated[
         list[str] | None,
         typer.Option(
@@ -54,25 +44,20 @@ def serve(
     No other machine is let in unless there is a token: 'Authorization: Bearer TOKEN', or ?token=TOKEN once in a
     browser. Nothing is encrypted. Ctrl-C ends the command. It needs aiohttp: pip install thalweg[serve].
     """
-    try:
+    with needed("thalweg serve cannot run"):
         from thalweg._serving.access import Access, read_token
         from thalweg._serving.folder import ShownFolder
         from thalweg._serving.server import ServeOptions, Server
-    except ModuleNotFoundError as error:
-        if error.name != "aiohttp":
-            raise
-        raise UsageError("thalweg serve cannot run (aiohttp is not installed): pip install thalweg[serve]") from None
+
     token = read_token(token_file) if token_file else ""
     access = Access(token, tuple(host_name or ()), frozenset(allow_origin or ()))
-    server = Server(ShownFolder(folder), ServeOptions(*host_and_port(listen, "--listen"), access, jsroot))
+    options = ServeOptions(*host_and_port(listen, "--listen"), access, jsroot, Plots().page)
+    server = Server(ShownFolder(folder), options)
 
-    async def until_signal() -> None:
-        end = asyncio.Event()
-        for number in not_ignored((signal.SIGINT, signal.SIGTERM, signal.SIGHUP)):
-            asyncio.get_running_loop().add_signal_handler(number, end.set)
-        await server.serve(lambda: say(f"{folder} is shown at {server.url} (Ctrl-C ends this)"), end)
+    def ready() -> None:
+        say(f"{folder} is shown at {server.url} (Ctrl-C ends this)")
 
-    asyncio.run(until_signal())
+    until_signal(lambda end: server.serve(ready, end))
     return 0
 
 

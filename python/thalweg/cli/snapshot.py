@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 import thalweg
-from thalweg.cli._output import JsonOption, as_epilog, print_json, say
+from thalweg.cli._output import JsonOption, answer, as_epilog, print_json
 
 EXAMPLES = ["thalweg snapshot run.h5 --out so-far.h5"]
 
@@ -28,7 +28,7 @@ def snapshot(
     if json:
         print_json(taken.to_dict())
     else:
-        say(*str(taken).split("\n"))
+        answer(*str(taken).split("\n"))
     return 0 if taken.is_whole else 1
 
 

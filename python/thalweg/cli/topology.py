@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from thalweg._base.errors import SystemError, UsageError  # noqa: A004
-from thalweg.cli._output import JsonOption, as_epilog, print_json, say
+from thalweg.cli._output import JsonOption, answer, as_epilog, print_json, say
 
 EXAMPLES = [
     "thalweg topology --picture cores.png",
@@ -93,8 +93,10 @@ def topology(
             facts["plan"] = vars(plan) | {"files": files_of(plan, findings.machine["host"])}
         print_json(facts)
         return 0
-    say(*findings.lines())
-    if plan is not None:
+    if plan is None:
+        answer(*findings.lines())
+    else:
+        say(*findings.lines())
         for warning in plan.warnings:
             say(f"warning: {warning}")
         say(

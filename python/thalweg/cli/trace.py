@@ -6,7 +6,7 @@ import typer
 
 from thalweg._base.errors import UsageError
 from thalweg._base.quantities import as_bytes
-from thalweg.cli._output import JsonOption, as_epilog, print_json, say
+from thalweg.cli._output import JsonOption, answer, as_epilog, print_json, say
 
 EXAMPLES = [
     "thalweg trace --out trace.root -- python3 -c 'print(open(\"/etc/hostname\").read())'",
@@ -24,13 +24,14 @@ def trace(
         int, typer.Option("--resolution", metavar="NS", help="Time resolution in ns: 1, 10, 100 or 1000.")
     ] = 10,
     ring: Annotated[
-        int,
+        int | None,
         typer.Option(
             "--ring",
             metavar="RECORDS",
-            help="Number of calls that each thread can buffer before the tracer must have read them.",
+            help="Number of calls that each thread can buffer before the tracer must have read them. Default: as many "
+            "as there is memory for, up to 1 GiB in all.",
         ),
-    ] = 1 << 16,
+    ] = None,
     level: Annotated[
         list[str] | None,
         typer.Option(
@@ -59,7 +60,7 @@ def trace(
                 "write `thalweg trace export trace.root --out trace.json`"
             )
         count = export(command[1], out, force=force)
-        say(f"thalweg: {out} has {count:,} calls")
+        answer(f"thalweg: {out} has {count:,} calls")
         return 0
     options = TraceOptions(out, command, force, resolution, ring, level or [])
     report, ended = trace(options)

@@ -1,23 +1,28 @@
 """thalweg verify"""
 
+from typing import Any
+
 import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from thalweg import _core
 from thalweg._base.quantities import as_bytes
 from thalweg._files.open import external_folders
+from thalweg._files.open import open as open_run
+from thalweg._files.several import several_paths
 from thalweg._files.verification import Verification
 from thalweg._files.verify import verification_of, verified_by_others
 from thalweg.cli._output import (
     AllowMissingOption,
     ExternalOption,
-    FileArgument,
+    FilesArgument,
     JsonOption,
+    NextFilesOption,
+    answer,
     as_epilog,
     exit_code,
     people,
     print_json,
-    say,
     say_problems,
 )
 
@@ -25,23 +30,46 @@ EXAMPLES = ["thalweg verify run.h5"]
 
 
 def verify(
-    file: FileArgument,
+    files: FilesArgument,
+    next_files: NextFilesOption = False,
     external: ExternalOption = None,
     allow_missing: AllowMissingOption = False,
     json: JsonOption = False,
 ) -> int:
     """Check every stored byte against its checksum, and the index of the file against the page map.
 
-    Each fault is named with its table, column and offset. The exit code is 1 if there are faults, if the run was left
-    unfinished by processes that have ended, or if parts of a file of another program cannot be read; these parts are
-    named, too. What only h5py or uproot can read is read in a separate process.
+    Each fault is named with its table, column and offset. Several files must be all the files of one run: each of them
+    is checked, and so is that none is missing, given twice or of another run. The exit code is 1 if there are faults,
+    if the run was left unfinished by processes that have ended, or if parts of a file of another program cannot be
+    read; these parts are named, too. What only h5py or uproot can read is read in a separate process.
     """
-    found = _with_progress(file, external_folders(external or ()))
+    folders = external_folders(external or ())
+    all_found = [_with_progress(path, folders) for path in _paths(files, next_files)]
     if json:
-        print_json({**found.to_dict(), "adler32": f"{found.adler32:08x}", "is_sound": found.is_sound})
+        facts = [_facts(found) for found in all_found]
+        whole = {"is_sound": all(found.is_sound for found in all_found), "files": facts}
+        print_json(facts[0] if len(facts) == 1 else whole)
     else:
-        say(*sentences(found))
-    say_problems(file, found.problems)
+        answer(*(sentence for found in all_found for sentence in sentences(found)))
+    for found in all_found:
+        say_problems(found.path, found.problems)
+    return max(_code(found, allow_missing) for found in all_found)
+
+
+def _paths(files: list[str], next_files: bool) -> list[str]:
+    """Returns the paths of the files. Raises UsageError if they are several and not all the files of one run."""
+    given = files[0] if len(files) == 1 else files
+    if several_paths(given) is None and not next_files:
+        return files  # which may be damaged, so that it cannot be opened
+    with open_run(given, next_files=next_files) as run:
+        return [part.path for part in run.parts]
+
+
+def _facts(found: Verification) -> dict[str, Any]:
+    return {**found.to_dict(), "adler32": f"{found.adler32:08x}", "is_sound": found.is_sound}
+
+
+def _code(found: Verification, allow_missing: bool) -> int:
     return exit_code(found.problems, allow_missing) if found.is_sound and not found.is_unfinished else 1
 
 

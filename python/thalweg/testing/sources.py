@@ -6,6 +6,8 @@
         def make(self):
             return Card(address="simulated")
 
+A source in C is opened with `open_library("./libmine.so", address="simulated")`.
+
 pytest collects the tests. They need no file and no process; `thalweg devices` tries the device with both.
 """
 
@@ -21,11 +23,18 @@ import numpy as np
 
 from thalweg._base.errors import text_of
 from thalweg._devices.board import Board
-from thalweg._devices.description import Description, description_of
+from thalweg._devices.description import Description, check_settings, description_of, load_class
 from thalweg._devices.lanes import Lanes
 from thalweg._writing.attached import attach
 from thalweg._writing.create import create
 from thalweg.sources import Overflow
+
+
+def open_library(path: str, **settings: Any) -> Any:
+    """Opens the device of a source in C, as the recorder does. Raises UsageError if the settings are wrong."""
+    library = load_class(path)
+    check_settings(path, library, settings)
+    return library(**settings)
 
 
 class SourceSuite:
@@ -181,15 +190,25 @@ class _Watched:
         return getattr(self._device, name)
 
     def next(self, *arguments: Any) -> Any:
+        self._act()
+        rows = self._device.next(*arguments)
+        self._gave = self._gave or bool(rows)
+        return rows
+
+    def turn(self, *arguments: Any) -> Any:
+        """What a source in C has instead of `next`."""
+        self._act()
+        turn = self._device.turn(*arguments)
+        self._gave = self._gave or turn.took_rows
+        return turn
+
+    def _act(self) -> None:
         assert self.lanes is not None
         if time.monotonic() > self._end_s:
             self.lanes.obey("stop")
         if self._gave and self._overflows:
             self._overflows -= 1
             raise Overflow("as the conformance suite asks")
-        rows = self._device.next(*arguments)
-        self._gave = self._gave or bool(rows)
-        return rows
 
 
 def _flat(counters: Any) -> dict[str, int]:

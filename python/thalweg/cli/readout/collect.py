@@ -9,10 +9,11 @@ import typer
 
 from thalweg._base.errors import UsageError
 from thalweg._base.quantities import duration_ns, size_bytes
+from thalweg._base.stamps import interval_s
 from thalweg._readout import collect as collecting
 from thalweg._readout import configuration
 from thalweg._recording.tuning import tuning_of
-from thalweg.cli._output import JsonOption, SetOption, as_epilog, print_json, say
+from thalweg.cli._output import IntervalOption, JsonOption, QuietOption, SetOption, answer, as_epilog, print_json, say
 
 EXAMPLES = [
     "thalweg readout collect --config readout.toml --out run.root",
@@ -83,6 +84,8 @@ def collect(
     ] = "",
     set_: SetOption = None,
     force: Annotated[bool, typer.Option("--force", show_default=False, help="Replace FILE if it exists.")] = False,
+    quiet: QuietOption = False,
+    interval: IntervalOption = "",
     json: JsonOption = False,
 ) -> int:
     """Collect the fragments of each event from all handlers, check them, and write the events into one file.
@@ -109,12 +112,14 @@ def collect(
         range_events=range_,
         tuning=collecting.DEFAULTS | tuning_of(set_, {"codec": codec, "flush_interval": flush_interval}),
         force=force,
+        quiet=quiet,
+        interval_s=interval_s(interval),
     )
     report = collecting.Collection(options).run()
     if json:
         print_json(report.as_json())
     else:
-        say(*report.sentences())
+        answer(*report.sentences())
     if report.problem:
         say(f"thalweg: {report.problem}")
     if report.result is None:

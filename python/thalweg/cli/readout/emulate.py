@@ -7,8 +7,10 @@ import typer
 
 from thalweg import _core
 from thalweg._base.quantities import duration_ns, size_bytes
+from thalweg._base.stamps import interval_s
 from thalweg._readout import card
-from thalweg.cli._output import JsonOption, as_epilog, print_json, say
+from thalweg._readout.live import LiveLine
+from thalweg.cli._output import IntervalOption, JsonOption, QuietOption, answer, as_epilog, print_json
 
 EXAMPLES = [
     "thalweg readout emulate --rate 100kHz --duration 10s",
@@ -90,6 +92,8 @@ def emulate(
             WRONG, "Write what was sent to this file, to compare it with the counters of a reader.", metavar="FILE.json"
         ),
     ] = None,
+    quiet: QuietOption = False,
+    interval: IntervalOption = "",
     json: JsonOption = False,
 ) -> int:
     """Emulate a FELIX card: fill DMA buffers in shared memory with blocks of packets from e-links.
@@ -107,13 +111,14 @@ def emulate(
     options.buffers, options.buffer_bytes = buffers, card.whole_blocks(size_bytes(buffer_size), options.format)
     options.timeout_ns = duration_ns(timeout)
     options.faults, options.seed = _core.FaultOptions.parse(faults), seed
-    report = card.Emulation(options, duration_ns(duration) / 1e9).run()
+    live = LiveLine(quiet=quiet, interval_s=interval_s(interval))
+    report = card.Emulation(options, duration_ns(duration) / 1e9, live).run()
     if tally:
         report.write_tally(tally)
     if json:
         print_json(report.as_json())
     else:
-        say(*report.sentences())
+        answer(*report.sentences())
     return 0
 
 

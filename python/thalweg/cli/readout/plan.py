@@ -1,19 +1,17 @@
 """thalweg readout plan"""
 
-import sys
 from dataclasses import astuple
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from thalweg import _core
 from thalweg._base.errors import UsageError
 from thalweg._base.quantities import as_bytes
 from thalweg._readout import plan as plans
-from thalweg.cli._output import JsonOption, as_epilog, print_json, say
+from thalweg.cli._output import JsonOption, answer, as_epilog, print_json, say
 
 EXAMPLES = [
     "thalweg readout plan",
@@ -98,11 +96,9 @@ def _show(machine: _core.Topology, made: _core.Plan) -> None:
         shown.add_column(heading, no_wrap=True)
     for row in plans.rows(machine, made):
         shown.add_row(*astuple(row))
-    width = None if sys.stdout.isatty() else 200
-    console = Console(highlight=False, markup=False, soft_wrap=width is not None, width=width)
-    console.print(_sentence(machine), "", shown, sep="\n")
+    answer(_sentence(machine), "", shown)
     if free := plans.unpinned(made):
-        say(f'not pinned: {", ".join(free)}; pinning = "auto" in the configuration gives each a chiplet of its own')
+        answer(f'not pinned: {", ".join(free)}; pinning = "auto" in the configuration gives each a chiplet of its own')
 
 
 def _sentence(machine: _core.Topology) -> str:

@@ -12,8 +12,9 @@ import typer
 from thalweg import _core
 from thalweg._base.errors import UsageError
 from thalweg._base.quantities import duration_ns
+from thalweg._base.stamps import interval_s
 from thalweg._readout import configuration, serve
-from thalweg.cli._output import JsonOption, as_epilog, print_json, say
+from thalweg.cli._output import IntervalOption, JsonOption, QuietOption, answer, as_epilog, print_json, say
 
 EXAMPLES = [
     "thalweg readout serve --dump-config --elinks 42 --groups 3 > readout.toml",
@@ -68,6 +69,8 @@ def serve_(
     mode: Annotated[
         str, typer.Option(help="Mode of the handlers: build, relay or triggerless.", rich_help_panel=NEW)
     ] = "build",
+    quiet: QuietOption = False,
+    interval: IntervalOption = "",
     json: JsonOption = False,
 ) -> int:
     """Run a data handler: build fragments from a buffer of a card, and serve them to collectors.
@@ -82,7 +85,7 @@ def serve_(
         return 0
     if config is None:
         raise UsageError("no configuration is given: give --config FILE.toml (--dump-config prints a first one)")
-    known, warnings = _core.handlers_of(configuration.load_configuration(config).json)
+    known, warnings = _core.handlers_of(configuration.load_configuration(config).json, handler)
     for warning in warnings:
         say(warning)
     chosen = _choose(known, handler, config)
@@ -92,14 +95,21 @@ def serve_(
             "this handler could never be started (--hold waits for POST /control/start, and it has no address for it): "
             "add control_socket to its [[handler]], or metrics there and token_file to [server]"
         )
-    options = serve.ServeOptions(chosen, run=run, drain_s=duration_ns(drain) / 1e9, hold=hold)
+    options = serve.ServeOptions(
+        chosen,
+        run=run,
+        drain_s=duration_ns(drain) / 1e9,
+        hold=hold,
+        quiet=quiet,
+        interval_s=interval_s(interval),
+    )
     serving = serve.Serving(options)
     reports = serving.run()
     if json:
         print_json([report.as_json() for report in reports])
     else:
         for report in reports:
-            say(*report.sentences())
+            answer(*report.sentences())
     exit_code = max((report.exit_code for report in reports), default=0)
     if serving.was_cut_short:
         sys.stdout.flush()

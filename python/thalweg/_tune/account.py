@@ -1,0 +1,140 @@
+"""What a run did to each file: counts that are equal in every run of the same command, however busy the machine is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from thalweg._base.quantities import as_bytes
+from thalweg._trace.calls import Seconds
+from thalweg._trace.trace_file import Trace
+from thalweg._tune.outputs import PREFIX
+
+_COUNTED = {"read": "reads", "write": "writes", "lock": "locks", "open": "opens", "sync": "syncs"}
+
+
+@dataclass(frozen=True)
+class FileAccount:
+    """The calls of one file, of the levels posix and stdio."""
+
+    reads: int = 0
+    read_bytes: int = 0
+    writes: int = 0
+    written_bytes: int = 0
+    locks: int = 0
+    opens: int = 0
+    syncs: int = 0
+    writers: tuple[str, ...] = ()
+    size_bytes: int = 0
+
+    def changes(self, now: FileAccount) -> list[str]:
+        """Returns what is other now, in words."""
+        found = []
+        for name in ("writes", "reads", "locks", "opens", "syncs"):
+            before, after = getattr(self, name), getattr(now, name)
+            if before != after:
+                found.append(f"{name} {before:,} → {after:,}")
+        for name, what in (("written_bytes", "bytes written"), ("read_bytes", "bytes read"), ("size_bytes", "size")):
+            before, after = getattr(self, name), getattr(now, name)
+            if before != after:
+                found.append(f"{what} {as_bytes(before)} → {as_bytes(after)}")
+        if self.writers != now.writers:
+            found.append(f"written by {_who(self.writers)} → {_who(now.writers)}")
+        return found
+
+
+Accounts = Mapping[str, FileAccount]
+
+
+def as_facts(accounts: Accounts) -> dict[str, Any]:
+    return {name: vars(each) for name, each in accounts.items()}
+
+
+def of_facts(facts: Mapping[str, Any]) -> dict[str, FileAccount]:
+    return {name: FileAccount(**each | {"writers": tuple(each["writers"])}) for name, each in facts.items()}
+
+
+def accounts(trace: Trace, folder: Path) -> dict[str, FileAccount]:
+    """Returns an account of each file below the folder that the command read or wrote."""
+    found: dict[str, FileAccount] = {}
+    levels = [trace.on_disk(trace.levels[level]) for level in ("posix", "stdio")]
+    for number, path in enumerate(trace.files):
+        name = _below(path, folder)
+        if name is None:
+            continue
+        counts = dict.fromkeys((*_COUNTED.values(), "read_bytes", "written_bytes"), 0)
+        writers: set[str] = set()
+        for calls in levels:
+            mine = calls.where(calls.file == number)
+            for kind, what in _COUNTED.items():
+                counts[what] += int((mine.kind == kind).sum())
+            counts["read_bytes"] += int(mine.moved[mine.kind == "read"].sum())
+            counts["written_bytes"] += int(mine.moved[mine.kind == "write"].sum())
+            writes = mine.where(mine.kind == "write")
+            writers |= {f"rank {rank}" if rank >= 0 else "" for rank in np.unique(writes.rank)}
+            if (writes.rank < 0).any():
+                writers |= {f"process {i + 1}" for i in range(len(np.unique(writes.process)))}
+        if any(counts.values()):
+            size = Path(folder, name).stat().st_size if Path(folder, name).is_file() else 0
+            known = found.get(name)
+            account = FileAccount(**counts, writers=tuple(sorted(writers - {""})), size_bytes=size)
+            found[name] = account if known is None else _sum(known, account)
+    return found
+
+
+def seconds_of_io(trace: Trace, folder: Path) -> float:
+    """Returns the longest time that a process is in calls of files below the folder. Calls within others count once."""
+    is_here = np.array([_below(path, folder) is not None for path in trace.files], bool)
+    longest = 0.0
+    for process in range(len(trace.processes)):
+        mine = [calls.where((calls.process == process) & is_here[calls.file]) for calls in trace.levels.values()]
+        begin, end = (np.concatenate([getattr(calls, name) for calls in mine]) for name in ("start", "end"))
+        longest = max(longest, _length(begin, end))
+    return longest
+
+
+def _length(begin: Seconds, end: Seconds) -> float:
+    """Returns the length of the union of intervals."""
+    if not len(begin):
+        return 0.0
+    order = np.argsort(begin)
+    begin, end = begin[order], np.maximum.accumulate(end[order])
+    before = np.r_[begin[0], end[:-1]]
+    return float(np.maximum(0.0, end - np.maximum(begin, before)).sum())
+
+
+def differences(before: Accounts, now: Accounts) -> list[str]:
+    """Returns, for each file whose calls have changed, what has."""
+    found = []
+    for name in sorted({*before, *now}):
+        changes = before.get(name, FileAccount()).changes(now.get(name, FileAccount()))
+        if changes:
+            found.append(f"{name}: {'; '.join(changes)}")
+    return found
+
+
+def _sum(one: FileAccount, other: FileAccount) -> FileAccount:
+    names = [name for name in vars(one) if name not in ("writers", "size_bytes")]
+    sums = {name: getattr(one, name) + getattr(other, name) for name in names}
+    return FileAccount(**sums, writers=tuple(sorted({*one.writers, *other.writers})), size_bytes=one.size_bytes)
+
+
+def _below(path: str, folder: Path) -> str | None:
+    """Returns the path from the folder; None: it is elsewhere, or is of the trial, as the command's log is."""
+    try:
+        below = Path(path).relative_to(folder)
+    except ValueError:
+        return None
+    return None if below.parts and below.parts[0].startswith(PREFIX) else str(below)
+
+
+def _who(writers: tuple[str, ...]) -> str:
+    if not writers:
+        return "none"
+    if len(writers) > 4:
+        return f"{len(writers)} {writers[0].split()[0]}s"
+    return ", ".join(writers)

@@ -1,0 +1,42 @@
+"""The coincidences of a run that is watched, counted as `thalweg tdpac` counts them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import thalweg
+from thalweg._hits.histogram import EnergyHistogram
+from thalweg._hits.side_by_side import Hits
+from thalweg.tdpac import Spectra, SpectraCounter, TdpacConfig, check_times, tables_of
+
+
+class CountedPairs:
+    """Raises UsageError if the run does not have what the configuration names."""
+
+    def __init__(self, run: thalweg.Run, config: TdpacConfig, delays_ps: tuple[float, ...] | None) -> None:
+        self._config = config
+        self.tables = tables_of(run, config)
+        self._units = {name: check_times(run[name], config) for name in self.tables}
+        self._counter = SpectraCounter(config, self.tables, delays_ps or config.delays_ps)
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """The coincidences, and the hits that came too late for some of their partners."""
+        return self._counter.coincidences, self._counter.late
+
+    def prepare(self, detector: Any) -> None:
+        """Lets a detector read the columns of the configuration, and count the energies around its windows."""
+        config, name = self._config, detector.name
+        detector.energy, detector.timestamp, detector.unit = config.energy, config.timestamp, self._units[name]
+        detector.windows = config.windows_of(self.tables.index(name))
+        detector.energies = EnergyHistogram.around(detector.windows)
+
+    def add(self, number: int, hits: Hits) -> None:
+        if number < len(self.tables):
+            self._counter.add(number, *hits)
+
+    def pair(self) -> None:
+        self._counter.pair()
+
+    def spectra(self) -> Spectra:
+        return self._counter.spectra()

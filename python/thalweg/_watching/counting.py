@@ -1,0 +1,112 @@
+"""One pass over a run, from its first row on: it counts each row once, as soon as the row is safe."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+import thalweg
+from thalweg._hits.histogram import EnergyHistogram
+from thalweg._hits.side_by_side import Hits, side_by_side
+from thalweg._reading.run import pieces_of
+from thalweg._watching.detectors import Signals, detector_of, scope_of
+
+if TYPE_CHECKING:
+    from thalweg._watching.coincidences import CountedPairs
+
+Delays = tuple[float, ...]
+_SCOPE_EVERY_S = 1.0
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the command was asked to show."""
+
+    path: str
+    signals: Callable[[Any], Signals | None]
+    """Finds the columns of a table."""
+    pairs: Callable[[thalweg.Run, Delays | None], CountedPairs] | None = None
+    """Makes what counts coincidences, if they are counted."""
+    configuration: str = ""
+    """The text of the configuration by which they are counted and fitted."""
+    has_delays: bool = False
+    """Whether the configuration says how late the detectors are."""
+
+
+class Counting:
+    """Raises UsageError if the run cannot be followed, or does not have what the configuration names."""
+
+    def __init__(self, asked: Asked, delays_ps: Delays | None = None) -> None:
+        self._asked = asked
+        self.is_over = False
+        self.look_s = 0.0
+        """How long the last look for new rows took, without the time in which they were read."""
+        self.files = [asked.path]
+        with thalweg.open(asked.path) as run:
+            self._following = pieces_of(run)
+            found = {name: detector_of(run[name], asked.signals(run[name])) for name in run}
+            self.pairs = asked.pairs(run, delays_ps) if asked.pairs else None
+        coincident = self.pairs.tables if self.pairs else ()
+        self.detectors = {name: found[name] for name in (*coincident, *found)}
+        for each in self.detectors.values():
+            if self.pairs and each.name in coincident:
+                self.pairs.prepare(each)
+            elif each.energy:
+                each.energies = EnergyHistogram()
+        self._numbers = {name: number for number, name in enumerate(self.detectors)}
+        self._newest = [0] * len(self.detectors)
+        self._next_scope = 0.0
+
+    @property
+    def newest_ps(self) -> int:
+        return max((each.newest_ps for each in self.detectors.values()), default=0)
+
+    def look(self, between: Callable[[], None]) -> bool:
+        """Reads and counts what is new, and returns whether there was anything. `between`: called now and then."""
+        begin = time.monotonic()
+        new = self._following.look()
+        self.look_s = time.monotonic() - begin
+        pieces: dict[str, list[Any]] = defaultdict(list)
+        for each in new:
+            pieces[each.rows.name].append(each.rows)
+        hits = {self._numbers[name]: self._hits(name, of_table) for name, of_table in pieces.items()}
+        for round_ in side_by_side(hits, self._newest):
+            if self.pairs is not None:
+                for number, got in round_:
+                    self.pairs.add(number, got)
+                self.pairs.pair()
+            between()
+        self._note_rates()
+        self._draw_scopes({name: of_table[-1] for name, of_table in pieces.items()})
+        if self._following.is_over:
+            following = self._following.in_next_file()
+            self.is_over = following is None
+            if following is not None:
+                self._following = following
+                self.files.append(following.path)
+        return bool(new)
+
+    def _hits(self, name: str, pieces: list[Any]) -> Iterator[Hits]:
+        detector = self.detectors[name]
+        return chain.from_iterable(detector.hits_of(piece) for piece in pieces)
+
+    def _note_rates(self) -> None:
+        now = time.monotonic()
+        for each in self.detectors.values():
+            each.rate.note(each.newest_ps * 1e-12 if each.has_times else now, each.rows)
+
+    def _draw_scopes(self, newest: dict[str, Any]) -> None:
+        """Reads the newest waveform of each table, once a second: it costs a page each."""
+        now = time.monotonic()
+        if now < self._next_scope:
+            return
+        for name, piece in newest.items():
+            if self.detectors[name].waveform:
+                signals = self._asked.signals(piece[len(piece) - 1 :])
+                assert signals is not None
+                self.detectors[name].scope = scope_of(signals)
+                self._next_scope = now + _SCOPE_EVERY_S

@@ -1,0 +1,146 @@
+"""What is known of one table of a run that is watched: its rows, its rate, its energies, its newest waveform."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from thalweg._hits.histogram import EnergyHistogram
+from thalweg._hits.side_by_side import PICOSECONDS, Hits, picoseconds
+
+_ROWS = 1 << 17
+_POINTS = 600
+_RATE_OVER_S = 10.0
+
+
+class Signals(Protocol):
+    """What is found in a table by the types and names of its columns."""
+
+    waveform: str
+    sample_unit: str
+    energy: str
+    energy_unit: str
+    timestamp: str
+
+    def pulse(self, row: int) -> Any: ...
+
+
+@dataclass(frozen=True)
+class Scope:
+    """A waveform, with as many points as a screen shows: the least and the largest sample of each piece."""
+
+    times: list[float]
+    values: list[float | None]
+    has_times: bool
+    unit: str
+
+
+@dataclass
+class Rate:
+    """Rows a second, over the last ten seconds of the clock that the rows have, or else of this machine's."""
+
+    _points: deque[tuple[float, int]] = field(default_factory=deque)
+
+    def note(self, at_s: float, rows: int) -> None:
+        if self._points and at_s <= self._points[-1][0]:
+            return
+        self._points.append((at_s, rows))
+        while len(self._points) > 2 and self._points[1][0] < at_s - _RATE_OVER_S:
+            self._points.popleft()
+
+    @property
+    def per_second(self) -> float | None:
+        if len(self._points) < 2:
+            return None
+        (first_s, first), (last_s, last) = self._points[0], self._points[-1]
+        return (last - first) / (last_s - first_s)
+
+
+@dataclass
+class Detector:
+    name: str
+    energy: str = ""
+    energy_unit: str = ""
+    timestamp: str = ""
+    unit: str = ""
+    """The unit of the timestamps. It is empty if it is not known."""
+    waveform: str = ""
+    energies: EnergyHistogram | None = None
+    windows: dict[str, tuple[float, float]] = field(default_factory=dict)
+    """Those of starts and stops, in the unit of the energies."""
+    rows: int = 0
+    newest_ps: int = 0
+    first_ps: int | None = None
+    rate: Rate = field(default_factory=Rate)
+    scope: Scope | None = None
+
+    @property
+    def has_times(self) -> bool:
+        return bool(self.timestamp and self.unit)
+
+    @property
+    def mean_rate(self) -> float | None:
+        """Rows a second since the first row."""
+        if not self.has_times or self.first_ps is None or self.newest_ps <= self.first_ps:
+            return None
+        return self.rows / ((self.newest_ps - self.first_ps) * 1e-12)
+
+    def hits_of(self, piece: Any) -> Iterator[Hits]:
+        """Yields the hits of new rows, with no times or no energies if the table has none, and counts them."""
+        columns = [*([self.timestamp] if self.has_times else []), *([self.energy] if self.energy else [])]
+        if not columns:
+            self.rows += len(piece)
+            return
+        for rows in piece.batches(columns, rows=_ROWS):
+            times = picoseconds(rows[self.timestamp], self.unit) if self.has_times else np.zeros(0, np.uint64)
+            energies = rows[self.energy] if self.energy else np.zeros(0, np.float32)
+            self.rows += len(rows)
+            if len(times):
+                self.newest_ps = max(self.newest_ps, int(times.max()))
+                self.first_ps = int(times.min()) if self.first_ps is None else min(self.first_ps, int(times.min()))
+            if self.energies is not None:
+                self.energies.add(energies)
+            yield times, energies
+
+
+def detector_of(table: Any, signals: Signals | None) -> Detector:
+    found = Detector(table.name)
+    if signals is not None:
+        found.energy, found.energy_unit, found.waveform = signals.energy, signals.energy_unit, signals.waveform
+        found.timestamp = signals.timestamp
+        found.unit = _time_unit(table, signals.timestamp)
+    return found
+
+
+def _time_unit(table: Any, column: str) -> str:
+    unit = table.schema[column].unit if column else ""
+    return unit if unit in PICOSECONDS else ""
+
+
+def scope_of(signals: Signals) -> Scope | None:
+    """Returns the waveform of the only row of a table."""
+    pulse = signals.pulse(0)
+    if len(pulse.values) == 0:
+        return None
+    times, values = _few(np.asarray(pulse.times, np.float64), np.asarray(pulse.values, np.float64))
+    shown = [round(each, 3) if np.isfinite(each) else None for each in values.tolist()]
+    return Scope(np.round(times, 3).tolist(), shown, pulse.has_times, signals.sample_unit)
+
+
+Numbers = npt.NDArray[np.float64]
+
+
+def _few(times: Numbers, values: Numbers) -> tuple[Numbers, Numbers]:
+    step = -(-len(values) // (_POINTS // 2))
+    if step <= 2:
+        return times, values
+    whole = len(values) // step * step
+    pieces = values[:whole].reshape(-1, step)
+    ends = np.sort(np.stack([pieces.argmin(axis=1), pieces.argmax(axis=1)], axis=1), axis=1)
+    at = (np.arange(len(pieces))[:, np.newaxis] * step + ends).ravel()
+    return times[at], values[at]

@@ -1,0 +1,61 @@
+"""What the page shows, as metrics for Prometheus."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from thalweg._watching.alarms import KINDS
+from thalweg._watching.watcher import Watcher
+
+Family = CounterMetricFamily | GaugeMetricFamily
+
+
+class WatchCollector(Collector):
+    def __init__(self, watcher: Watcher) -> None:
+        self._watcher = watcher
+
+    def collect(self) -> Iterator[Family]:
+        status = self._watcher.status()
+        rows = CounterMetricFamily("thalweg_watch_rows", "Number of rows that were read", labels=["table"])
+        rates = GaugeMetricFamily("thalweg_watch_rate", "Rows a second, over the last ten seconds", labels=["table"])
+        for table in status["tables"]:
+            rows.add_metric([table["name"]], table["rows"])
+            if table["rate"] is not None:
+                rates.add_metric([table["name"]], table["rate"])
+        yield rows
+        yield rates
+        if status["coincidences"] is not None:
+            yield CounterMetricFamily(
+                "thalweg_watch_coincidences", "Number of coincidences", value=status["coincidences"]
+            )
+        yield GaugeMetricFamily(
+            "thalweg_watch_data_age_seconds", "Time since the last new row, in seconds", value=status["data_age_s"]
+        )
+        yield GaugeMetricFamily("thalweg_watch_viewers", "Number of open pages", value=self._watcher.viewers)
+        alarms = GaugeMetricFamily(
+            "thalweg_watch_alarms", "Number of alarms of a kind, by table", labels=["kind", "table"]
+        )
+        present = [(each.kind, each.table) for each in self._watcher.log.present]
+        for kind in KINDS:
+            for table in sorted({table for found, table in present if found == kind}) or [""]:
+                alarms.add_metric([kind, table], present.count((kind, table)))
+        yield alarms
+        yield from self._fit()
+
+    def _fit(self) -> Iterator[Family]:
+        fit = self._watcher.fit
+        if fit is None:
+            return
+        values = GaugeMetricFamily("thalweg_watch_fit", "Fitted value", labels=["fit", "parameter"])
+        errors = GaugeMetricFamily("thalweg_watch_fit_error", "Error of a fitted value", labels=["fit", "parameter"])
+        for each in fit.found.get("fits", []):
+            for parameter, (value, error) in each["values"].items():
+                values.add_metric([each["name"], parameter], value)
+                errors.add_metric([each["name"], parameter], error)
+        yield values
+        yield errors
+        age = self._watcher.status()["fit_age_s"]
+        yield GaugeMetricFamily("thalweg_watch_fit_age_seconds", "Age of the newest fit, in seconds", value=age)

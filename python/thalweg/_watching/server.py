@@ -1,0 +1,169 @@
+"""The server of `thalweg watch`: a page, its WebSocket, and metrics."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import mimetypes
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import uvicorn
+from prometheus_client import CollectorRegistry, make_asgi_app
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Mount, Route, WebSocketRoute
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from thalweg._base.address import url_of
+from thalweg._base.errors import SystemError  # noqa: A004
+from thalweg._serving.access import Access
+from thalweg._watching.alarms import Limits
+from thalweg._watching.counting import Asked
+from thalweg._watching.files import page_files
+from thalweg._watching.guard import Guard
+from thalweg._watching.half_requests import PatientProtocol
+from thalweg._watching.metrics import WatchCollector
+from thalweg._watching.shown import Shown
+from thalweg._watching.watcher import Watcher
+
+MOST_VIEWERS = 256
+_MOST_RECEIVED = 4096
+_STOP_AFTER_S = 1
+
+
+@dataclass(frozen=True)
+class WatchOptions:
+    host: str
+    port: int
+    access: Access
+    limits: Limits = field(default_factory=Limits)
+    interval_s: float = 0.25
+
+
+class Server:
+    """Raises UsageError if the run cannot be watched, or if other machines could see it without a token."""
+
+    def __init__(self, asked: Asked, options: WatchOptions) -> None:
+        options.access.check_listening(options.host, options.port)
+        self._options = options
+        self._files = page_files()
+        self._shown = Shown()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._news = asyncio.Event()
+        self.watcher = Watcher(asked, self._shown, options.limits, options.interval_s, self._has_changed)
+        self.url = ""
+
+    async def serve(self, ready: Callable[[], None], end: asyncio.Event) -> None:
+        """Answers requests until `end` is set. Raises SystemError if it cannot listen."""
+        self._loop = asyncio.get_running_loop()
+        listening = self._listening()
+        self.url = f"{url_of(self._options.host, listening.getsockname()[1])}/"
+        server = _Quiet(self._configuration())
+        self.watcher.start()
+        serving = asyncio.create_task(server.serve([listening]))
+        try:
+            ready()
+            ending = asyncio.create_task(end.wait())
+            await asyncio.wait([serving, ending], return_when=asyncio.FIRST_COMPLETED)
+            ending.cancel()
+            server.should_exit = True
+            await serving
+        finally:
+            await asyncio.to_thread(self.watcher.stop)
+
+    def _listening(self) -> socket.socket:
+        host, port = self._options.host, self._options.port
+        try:
+            family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+            made = socket.socket(family)
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            made.bind(address)
+            made.listen(MOST_VIEWERS)
+        except OSError as error:
+            raise SystemError(
+                error.errno or 0, f"cannot listen on {url_of(host, port)} ({error.strerror}): give another --listen"
+            ) from None
+        return made
+
+    def _configuration(self) -> uvicorn.Config:
+        logging.getLogger("uvicorn.error").addHandler(logging.NullHandler())
+        logging.getLogger("uvicorn.error").propagate = False  # it tells of all that clients do wrong
+        return uvicorn.Config(
+            self._application(),
+            http=PatientProtocol,
+            ws_max_size=_MOST_RECEIVED,
+            ws_per_message_deflate=False,
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            limit_concurrency=MOST_VIEWERS,
+            timeout_graceful_shutdown=_STOP_AFTER_S,
+        )
+
+    def _application(self) -> Guard:
+        registry = CollectorRegistry()
+        registry.register(WatchCollector(self.watcher))
+        routes = [
+            WebSocketRoute("/live", self._live),
+            Mount("/metrics", make_asgi_app(registry)),
+            Route("/favicon.ico", lambda _: Response(status_code=204)),
+            Route("/{name:path}", self._file),
+        ]
+        return Guard(Starlette(routes=routes), self._options.access)
+
+    async def _file(self, request: Request) -> Response:
+        name = request.path_params["name"] or "index.html"
+        if name not in self._files:
+            return PlainTextResponse("There is no such page: / shows the run.\n", 404)
+        kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
+        return Response(self._files[name], media_type="text/javascript" if name.endswith(".js") else kind)
+
+    async def _live(self, viewer: WebSocket) -> None:
+        await viewer.accept()
+        self.watcher.viewers += 1
+        sending = asyncio.create_task(self._send(viewer))
+        try:
+            while True:  # viewers have nothing to say, but this is where it is seen that they have gone
+                await viewer.receive_bytes()
+        except (WebSocketDisconnect, KeyError, RuntimeError):
+            pass
+        finally:
+            self.watcher.viewers -= 1
+            sending.cancel()
+            with contextlib.suppress(asyncio.CancelledError, Exception):
+                await sending
+
+    async def _send(self, viewer: WebSocket) -> None:
+        version = epoch = 0
+        while True:
+            news = self._news
+            if version != self._shown.version:
+                message, version, epoch = self._shown.message(version, epoch)
+                await viewer.send_bytes(message)  # waits for a viewer that does not read
+            await news.wait()
+
+    def _has_changed(self) -> None:
+        """Called by the threads of the watcher."""
+        loop = self._loop
+        if loop is not None:
+            with contextlib.suppress(RuntimeError):  # the loop has ended
+                loop.call_soon_threadsafe(self._wake)
+
+    def _wake(self) -> None:
+        news, self._news = self._news, asyncio.Event()
+        news.set()
+
+
+class _Quiet(uvicorn.Server):
+    """Leaves signals to the command."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Any:
+        yield

@@ -1,0 +1,274 @@
+"""Reads a run as it grows, and shows what it finds."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from thalweg import _core
+from thalweg._base.errors import Error
+from thalweg._reading.follow import LEAST_PAUSES
+from thalweg._watching.alarms import Alarm, AlarmLog, Limits, alarms_of
+from thalweg._watching.analyst import Analyst
+from thalweg._watching.counting import Asked, Counting, Delays
+
+if TYPE_CHECKING:
+    from thalweg.tdpac import Spectra
+
+_SHOW_EVERY_S = 0.2
+_AGES_EVERY_S = 1.0
+_WRITERS_EVERY_S = 5.0
+_FIT_PAUSES = 3
+"""A fit comes after so many times the time that the last one took, at the earliest, ..."""
+_FIT_EVERY_S = 2.0
+"""... and after so many seconds."""
+_MOST_RECOUNTS = 3
+_DELAY_PS = 5.0
+"""Delays that are smaller are left in the times: they are in the fit of time zero, too."""
+
+
+@dataclass
+class Fit:
+    """The newest fit, of so many coincidences, at a time of `time.monotonic`."""
+
+    found: dict[str, Any]
+    coincidences: int
+    at_s: float
+
+
+class Watcher:
+    """`changed` is called in one of its threads when there is something new to show."""
+
+    def __init__(
+        self, asked: Asked, shown: Any, limits: Limits, interval_s: float, changed: Callable[[], None]
+    ) -> None:
+        self._asked, self._limits, self._interval_s = asked, limits, interval_s
+        self.shown = shown
+        self._changed = changed
+        self.counting = Counting(asked)
+        self.log = AlarmLog()
+        self.fit: Fit | None = None
+        self.failure = ""
+        self.viewers = 0
+        self.catches_up = True
+        self._end = threading.Event()
+        self._wanted: Spectra | None = None
+        self._recounted: Counting | None = None
+        self._recounts = 0
+        self._is_recounting = False
+        self._known_writers = ""
+        self._next_writers = 0.0
+        self._last_news = time.monotonic()
+        self._last_shown = 0.0
+        self._fitting = threading.Condition()
+        self._threads = [threading.Thread(target=self._read, name="read", daemon=True)]
+        self._analyst = Analyst(asked.configuration)
+        if asked.pairs is not None:
+            self._threads.append(threading.Thread(target=self._fit, name="fit", daemon=True))
+
+    def start(self) -> None:
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self) -> None:
+        self._end.set()
+        self._analyst.interrupt()
+        with self._fitting:
+            self._fitting.notify_all()
+        for thread in self._threads:
+            thread.join()
+
+    @property
+    def data_age_s(self) -> float:
+        """The time since the last new row was read."""
+        return time.monotonic() - self._last_news
+
+    def _read(self) -> None:
+        try:
+            self._follow()
+        except _EndedError:
+            return
+        except Exception as error:
+            self.failure = str(error) if isinstance(error, Error) else f"{type(error).__name__}: {error}"
+            self.log.say(f"reading has failed: {self.failure}")
+        while not self._end.wait(_AGES_EVERY_S):  # the page says so, and ages go on
+            self._show()
+
+    def _follow(self) -> None:
+        while not self._end.is_set():
+            if self._recounted is not None:
+                self.counting, self._recounted = self._recounted, None
+                self.log.say("the delays of the detectors are subtracted from their times now")
+            counting = self.counting
+            if counting.is_over:
+                pause = _AGES_EVERY_S
+            else:
+                if counting.look(self._show_now_and_then):
+                    self._last_news = time.monotonic()
+                pause = max(self._interval_s, LEAST_PAUSES * counting.look_s)
+            self.catches_up = False
+            self._show()
+            self._end.wait(pause)
+
+    def _show_now_and_then(self) -> None:
+        if self._end.is_set():
+            raise _EndedError
+        if time.monotonic() - self._last_shown > _SHOW_EVERY_S:
+            self._show()
+
+    def _show(self) -> None:
+        self._last_shown = time.monotonic()
+        counting = self.counting
+        if not self.catches_up:
+            self.log.note([*alarms_of(counting, self._limits), *self._own_alarms(counting)])
+        spectra = counting.pairs.spectra() if counting.pairs else None
+        if spectra is not None:
+            with self._fitting:
+                self._wanted = spectra
+                self._fitting.notify_all()
+        scopes = {each.name: vars(each.scope) for each in counting.detectors.values() if each.scope}
+        self.shown.update(blocks_of(counting, spectra), {"status": self.status(), "scopes": scopes})
+        self._changed()
+
+    def _own_alarms(self, counting: Counting) -> list[Alarm]:
+        if self.failure:
+            return [Alarm("reading", "", f"the run is not read any more: {self.failure}")]
+        if not counting.is_over and self.data_age_s > self._limits.silence_s:
+            if self._writers(counting.files[-1]) in ("ended", "gone"):
+                text = "no process writes the run any more, and it is not closed: `thalweg recover` completes it"
+                return [Alarm("not written", "", text)]
+            return [Alarm("no rows", "", "no rows have come for some time, and the run is not closed")]
+        return []
+
+    def _writers(self, path: str) -> str:
+        """Returns what the machine says about the processes that write the run. It is asked now and then: the answer
+        costs an opening of the file."""
+        now = time.monotonic()
+        if now >= self._next_writers:
+            begin = time.monotonic()
+            try:
+                self._known_writers = _core.writers_of(path)
+            except Error as error:
+                self._known_writers = str(error)
+            self._next_writers = now + max(_WRITERS_EVERY_S, LEAST_PAUSES * (time.monotonic() - begin))
+        return self._known_writers
+
+    def status(self) -> dict[str, Any]:
+        counting = self.counting
+        state = "read to its end" if counting.is_over else "catching up" if self.catches_up else "open"
+        fit = self.fit
+        return {
+            "file": counting.files[-1],
+            "files": len(counting.files),
+            "state": "failed" if self.failure else state,
+            "data_age_s": round(self.data_age_s, 1),
+            "recounting": self._is_recounting,
+            "coincidences": counting.pairs.counts[0] if counting.pairs else None,
+            "fit_age_s": None if fit is None else round(time.monotonic() - fit.at_s, 1),
+            "fit_coincidences": None if fit is None else fit.coincidences,
+            "tables": [self._table(counting, name) for name in counting.detectors],
+            "alarms": self.log.as_json(),
+            "log": list(self.log.lines),
+        }
+
+    def _table(self, counting: Counting, name: str) -> dict[str, Any]:
+        each = counting.detectors[name]
+        rate = each.rate.per_second
+        behind = (counting.newest_ps - each.newest_ps) * 1e-12 if each.has_times else None
+        return {
+            "name": name,
+            "rows": each.rows,
+            "rate": None if rate is None else float(f"{rate:.4g}"),
+            "behind_s": None if behind is None else round(behind, 3),
+            "outside": each.energies.outside if each.energies else 0,
+        }
+
+    def _fit(self) -> None:
+        while not self._end.is_set():
+            spectra = self._next_spectra()
+            if spectra is not None:
+                found = self._analyst.analyse(spectra)
+                if not self._end.is_set():
+                    self._take(spectra, found)
+        self._analyst.end()
+
+    def _next_spectra(self) -> Spectra | None:
+        """Waits until there are more coincidences than in the last fit, and the last fit is old enough."""
+        fit = self.fit
+        if fit is not None:
+            pause = max(_FIT_EVERY_S, _FIT_PAUSES * float(fit.found.get("took_s", 0)))
+            self._end.wait(pause)
+        with self._fitting:
+            self._fitting.wait(1.0)
+            spectra, self._wanted = self._wanted, None
+        if spectra is None or (fit is not None and spectra.facts["coincidences"] == fit.coincidences):
+            return None
+        return spectra
+
+    def _take(self, spectra: Spectra, found: dict[str, Any]) -> None:
+        delays = found.pop("delays", None)
+        self.fit = Fit(found, spectra.facts["coincidences"], time.monotonic())
+        self.shown.tell({"fit": found})
+        self._changed()
+        if delays is None or self._asked.has_delays or self._is_recounting or self._recounts >= _MOST_RECOUNTS:
+            return
+        if any(abs(value) > max(_DELAY_PS, 3 * error) for value, error in delays):
+            subtracted = zip(spectra.delays_ps, delays, strict=True)
+            self._recount(tuple(float(round(before + value)) for before, (value, _) in subtracted))
+
+    def _recount(self, delays_ps: Delays) -> None:
+        """Counts the run again with other delays, behind what is shown."""
+        self._recounts += 1
+        self._is_recounting = True
+
+        def count() -> None:
+            try:
+                counting = Counting(self._asked, delays_ps)
+                counting.look(self._check_end)
+                self._recounted = counting
+            except _EndedError:
+                pass
+            except Exception as error:
+                self.log.say(f"the run cannot be counted again: {error}")
+            finally:
+                self._is_recounting = False
+
+        thread = threading.Thread(target=count, name="recount", daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def _check_end(self) -> None:
+        if self._end.is_set():
+            raise _EndedError
+
+
+class _EndedError(Exception):
+    """The command ends while a run is read."""
+
+
+def blocks_of(counting: Counting, spectra: Spectra | None) -> list[tuple[dict[str, Any], npt.NDArray[Any]]]:
+    """Returns the histograms of the page: the energies of each detector, and the coincidences of each pair."""
+    blocks: list[tuple[dict[str, Any], npt.NDArray[Any]]] = []
+    for name, each in counting.detectors.items():
+        if each.energies is not None:
+            describes = {"of": "energies", "table": name, "unit": each.energy_unit, "windows": each.windows}
+            blocks.append(({**describes, "begin": 0.0, "width": each.energies.width}, each.energies.counts))
+    if spectra is not None:
+        for start, first in enumerate(spectra.tables):
+            for stop, second in enumerate(spectra.tables):
+                if start != stop:
+                    describes_pair: dict[str, Any] = {
+                        "of": "pair",
+                        "start": first,
+                        "stop": second,
+                        "width": spectra.bin_ps * 1e-3,
+                    }
+                    counts = np.asarray(spectra.counts[start, stop])
+                    blocks.append(({**describes_pair, "begin": spectra.begin_ps * 1e-3}, counts))
+    return blocks

@@ -1,0 +1,195 @@
+"""The configuration of an analysis: which hits are starts and stops, where the detectors are, and what is fitted."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from thalweg._base.errors import UsageError
+from thalweg._base.suggestion import suggestion
+from thalweg._hyperfine.isotopes import CASCADES, Cascade, peak_width_kev
+from thalweg._hyperfine.places import Directions, places_of
+from thalweg._hyperfine.sites import NUMBERS, Site, number_of, sites_of
+
+_HALF_LIVES = 14
+"""The spectra reach so far to both sides, if the configuration does not say it."""
+METHODS = ("auto", "ratio", "spectra")
+_KNOWN = (
+    "isotope", "tables", "timestamp", "energy", "start", "stop", "scale", "range", "bin", "delays", "resolution",
+    "places", "half-angle", "half-life", "A22", "A44", "site", "fit", "kept-hits",
+)  # fmt: skip
+_OF_FIT = ("begin", "end", "method", "free")
+
+
+@dataclass(frozen=True)
+class TdpacConfig:
+    """What `load_config` reads. Energies are in the unit of the energy column, times in ns, delays in ps."""
+
+    isotope: str
+    cascade: Cascade
+    start: tuple[float, float]
+    stop: tuple[float, float]
+    range_ns: tuple[float, float]
+    bin_ps: int
+    sites: tuple[Site, ...]
+    tables: tuple[str, ...] = ()
+    """The tables of the detectors, in the order of the places. Empty: all that have the columns."""
+    timestamp: str = "timestamp"
+    energy: str = "energy"
+    scale: tuple[float, ...] = ()
+    """By what the energies of each detector are multiplied. Empty: by 1."""
+    delays_ps: tuple[float, ...] | None = None
+    """How late each detector is. None: they are fitted."""
+    resolution_ps: float | None = None
+    places: Any = None
+    half_angle_deg: float = 0.0
+    half_life_ns: float = 0.0
+    a22: float = 0.0
+    a44: float = 0.0
+    fit_begin_ns: float = 1.0
+    fit_end_ns: float | None = None
+    method: str = "auto"
+    free: tuple[str, ...] = ()
+    """The parameters of the field fit that are free, such as "omega0" or "eta_2"."""
+    kept_hits: int = 4_000_000
+    text: str = ""
+    """The file, as it was read."""
+
+    def windows_of(self, detector: int) -> dict[str, tuple[float, float]]:
+        """Returns the energy windows of a detector, by "start" and "stop", in the unit of its column."""
+        scale = self.scale[detector] if self.scale else 1.0
+        of_all = {"start": self.start, "stop": self.stop}
+        return {kind: (low / scale, high / scale) for kind, (low, high) in of_all.items()}
+
+    def directions(self, detectors: int) -> Directions:
+        """Returns the places of so many detectors. Raises UsageError if they are not known."""
+        return places_of(self.places, detectors, "the configuration")
+
+
+def load_config(path: str | Path) -> TdpacConfig:
+    """Reads a configuration in TOML. Raises UsageError if it cannot be read, or a value is wrong."""
+    try:
+        text = Path(path).read_text()
+    except OSError as error:
+        raise UsageError(f"cannot read {path} ({error.strerror})") from None
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path} is not TOML ({error})") from None
+    return parse_config(text, str(path))
+
+
+def parse_config(text: str, where: str = "the configuration") -> TdpacConfig:
+    """Returns the configuration of a text in TOML. Raises UsageError if a value is wrong; `where` is its name."""
+    try:
+        given = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"{where} is not TOML ({error})") from None
+    _check_names(given, _KNOWN, where)
+    isotope = given.get("isotope", "181Hf")
+    if isotope not in CASCADES:
+        raise UsageError(f"{where}: there is no isotope '{isotope}' (there are {', '.join(CASCADES)})")
+    cascade = CASCADES[isotope]
+    fit = given.get("fit", {})
+    if not isinstance(fit, Mapping):
+        raise UsageError(f"{where}: 'fit' is not a table: write [fit]")
+    _check_names(fit, _OF_FIT, f"{where}: [fit]")
+    sites = sites_of(given.get("site"), where)
+    reach = round(_HALF_LIVES * cascade.half_life_ns)
+    range_ns = _pair(given.get("range", [-reach, reach]), f"{where}: range")
+    bin_ps = round(1000 * number_of(given.get("bin", cascade.bin_ns), f"{where}: bin", 0.001, 1e6))
+    if abs(range_ns[0] * 1000 % bin_ps) > 1e-6 or not range_ns[0] < 0 < range_ns[1]:
+        raise UsageError(
+            f"{where}: the range {list(range_ns)} ns does not begin below 0 at a whole number of bins of {bin_ps} ps"
+        )
+    method = fit.get("method", "auto")
+    if method not in METHODS:
+        raise UsageError(f"{where}: there is no method '{method}' (there are {', '.join(METHODS)})")
+    end = fit.get("end")
+    delays = given.get("delays")
+    return TdpacConfig(
+        isotope=isotope,
+        cascade=cascade,
+        start=_window(given.get("start"), cascade.start_kev, f"{where}: start"),
+        stop=_window(given.get("stop"), cascade.stop_kev, f"{where}: stop"),
+        range_ns=range_ns,
+        bin_ps=bin_ps,
+        sites=sites,
+        tables=_texts(given.get("tables", []), f"{where}: tables"),
+        timestamp=_text(given.get("timestamp", "timestamp"), f"{where}: timestamp"),
+        energy=_text(given.get("energy", "energy"), f"{where}: energy"),
+        scale=_numbers(given.get("scale", []), f"{where}: scale"),
+        delays_ps=None if delays is None else _numbers(delays, f"{where}: delays"),
+        resolution_ps=number_of(given["resolution"], f"{where}: resolution") if "resolution" in given else None,
+        places=given.get("places"),
+        half_angle_deg=number_of(given.get("half-angle", 0.0), f"{where}: half-angle", 0.0, 89.0),
+        half_life_ns=number_of(given.get("half-life", cascade.half_life_ns), f"{where}: half-life", 1e-3),
+        a22=number_of(given.get("A22", cascade.a22), f"{where}: A22", -1.0, 1.0),
+        a44=number_of(given.get("A44", cascade.a44), f"{where}: A44", -1.0, 1.0),
+        fit_begin_ns=number_of(fit.get("begin", 1.0), f"{where}: begin of the fit"),
+        fit_end_ns=None if end is None else number_of(end, f"{where}: end of the fit"),
+        method=method,
+        free=_free(fit.get("free"), sites, f"{where}: [fit]"),
+        kept_hits=int(number_of(given.get("kept-hits", 4_000_000), f"{where}: kept-hits", 1)),
+        text=text,
+    )
+
+
+def name_of(parameter: str, site: int) -> str:
+    """Returns the name of a parameter of a site: "omega0" of the first one, "omega0_2" of the second."""
+    return parameter if site == 0 else f"{parameter}_{site + 1}"
+
+
+def _free(given: Any, sites: tuple[Site, ...], where: str) -> tuple[str, ...]:
+    known = ["A22", "A44", *(name_of(each, number) for number in range(len(sites)) for each in NUMBERS)]
+    if given is not None:
+        for name in _texts(given, f"{where} free"):
+            if name not in known:
+                raise UsageError(f"{where} there is no parameter '{name}'{suggestion(name, known)}")
+        return tuple(given)
+    free = ["A22"]
+    for number, site in enumerate(sites):
+        own = [each for each in ("omega0", "eta", "larmor") if getattr(site, each) > 0]
+        own += ["delta"] if own and site.axis is None else []
+        # The fractions are 1 together, so the last one follows from the others.
+        own += ["fraction"] if number < len(sites) - 1 else []
+        free += [name_of(each, number) for each in own]
+    return tuple(free)
+
+
+def _check_names(given: Mapping[str, Any], known: Sequence[str], where: str) -> None:
+    for name in given:
+        if name not in known:
+            raise UsageError(f"{where}: there is no '{name}'{suggestion(name, known)}")
+
+
+def _window(given: Any, peak_kev: float, what: str) -> tuple[float, float]:
+    width = peak_width_kev(peak_kev)
+    return (peak_kev - width, peak_kev + width) if given is None else _pair(given, what)
+
+
+def _pair(given: Any, what: str) -> tuple[float, float]:
+    numbers = _numbers(given, what)
+    if len(numbers) != 2 or not numbers[0] < numbers[1]:
+        raise UsageError(f"{what} is {given!r}: give two numbers, the smaller one first")
+    return numbers[0], numbers[1]
+
+
+def _numbers(given: Any, what: str) -> tuple[float, ...]:
+    is_list = isinstance(given, Sequence) and not isinstance(given, str)
+    if not is_list or not all(isinstance(each, int | float) and not isinstance(each, bool) for each in given):
+        raise UsageError(f"{what} is {given!r}: give a list of numbers")
+    return tuple(float(each) for each in given)
+
+
+def _texts(given: Any, what: str) -> tuple[str, ...]:
+    if not isinstance(given, list | tuple) or not all(isinstance(each, str) for each in given):
+        raise UsageError(f"{what} is {given!r}: give a list of names")
+    return tuple(given)
+
+
+def _text(given: Any, what: str) -> str:
+    if not isinstance(given, str):
+        raise UsageError(f"{what} is {given!r}: give a name")
+    return given

@@ -1,0 +1,89 @@
+"""The result of a fit, and how a function is minimised."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from iminuit import Minuit
+
+_LIMITS = {
+    "omega0": (0.0, None), "eta": (0.0, 1.0), "delta": (0.0, 1.0), "larmor": (0.0, None), "fraction": (0.0, 1.0),
+    "A22": (-1.0, 1.0), "A44": (-1.0, 1.0), "half_life": (1e-3, None), "resolution": (1.0, None),
+}  # fmt: skip
+# First steps, relative to the value, or absolute where it is 0.
+_STEPS = {"eta": 0.02, "delta": 0.005, "fraction": 0.02, "time_zero": 5.0, "delay": 5.0, "resolution": 5.0}
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """The best values of all parameters. Those that were fixed have the error 0."""
+
+    method: str
+    values: dict[str, float]
+    errors: dict[str, float]
+    chi2: float
+    """The sum of squared deviations by their variances, also of a fit that maximises a likelihood."""
+    ndf: int
+    is_valid: bool
+    """Whether the fit has converged. If not, its values mean nothing."""
+    free: tuple[str, ...]
+    covariance: npt.NDArray[np.float64]
+
+    @property
+    def reduced(self) -> float:
+        return self.chi2 / max(1, self.ndf)
+
+    def sentences(self) -> list[str]:
+        if not self.is_valid:
+            return [f"The fit of {self.method} has not converged: try other start values, or fewer free parameters."]
+        found = ", ".join(f"{name} = {self.values[name]:.6g} +- {self.errors[name]:.2g}" for name in self.free)
+        return [f"{self.method}: {found}; chi2/n = {self.reduced:.3f}"]
+
+
+def minimise(
+    cost: Callable[[Mapping[str, float]], float],
+    method: str,
+    start: Mapping[str, float],
+    free: Sequence[str],
+    ndf: Callable[[int], int],
+    chi2: Callable[[Mapping[str, float]], float] | None = None,
+) -> Fitted:
+    """Returns the parameters with the least cost: chi2 itself, or -2 ln L; then `chi2` computes it."""
+    fixed = dict(start)
+
+    def of_free(array: Sequence[float]) -> float:
+        value = cost({**fixed, **dict(zip(free, array, strict=True))})
+        return value if np.isfinite(value) else 1e30
+
+    minuit = Minuit(of_free, np.array([_inside(name, start[name]) for name in free]), name=list(free))
+    minuit.errordef = Minuit.LEAST_SQUARES
+    minuit.strategy = 1
+    for name in free:
+        kind = name.split("_")[0] if name not in ("half_life", "time_zero") else name
+        if kind in _LIMITS:
+            minuit.limits[name] = _LIMITS[kind]
+        minuit.errors[name] = _STEPS.get(kind, max(1e-3, 0.02 * abs(start[name])))
+    minuit.migrad(ncall=20_000)
+    if not minuit.valid:
+        minuit.simplex().migrad(ncall=20_000)
+    if minuit.valid:
+        minuit.hesse()
+    values = {**fixed, **{name: float(minuit.values[name]) for name in free}}
+    errors = {**dict.fromkeys(fixed, 0.0), **{name: float(minuit.errors[name]) for name in free}}
+    covariance = np.array(minuit.covariance) if minuit.covariance is not None else np.zeros((len(free), len(free)))
+    is_valid = bool(minuit.valid and minuit.accurate)
+    squares = chi2(values) if chi2 else float(minuit.fval)
+    return Fitted(method, values, errors, squares, ndf(len(free)), is_valid, tuple(free), covariance)
+
+
+def _inside(name: str, value: float) -> float:
+    """Returns a start value that is not at a limit, where the first derivative would be 0."""
+    kind = name.split("_")[0]
+    if kind == "eta":
+        return min(0.95, max(0.05, value))
+    if kind == "delta":
+        return max(0.005, value)
+    return value
