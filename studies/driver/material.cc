@@ -9,6 +9,8 @@ Material material_from(Arguments& arguments, std::size_t producers, std::string 
     auto const data = arguments.text("data", usually);
     auto const bytes = arguments.number("bytes", usual_bytes);
     auto const columns = arguments.number("columns", 1); // number of noise columns
+    auto const batch_rows = arguments.number("batch-rows", 0);
+    if (data == "pulses" && batch_rows > 0) return pulse_batches(producers, bytes, batch_rows);
     if (data == "pulses") return pulses(producers, bytes);
     if (data == "events") return events(producers, bytes);
     if (data == "noise") return noise(producers, bytes, columns);

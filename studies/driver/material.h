@@ -23,6 +23,7 @@ struct Material {
 };
 
 Material pulses(std::size_t producers, std::uint64_t bytes);
+Material pulse_batches(std::size_t producers, std::uint64_t bytes, std::uint64_t batch_rows);
 Material events(std::size_t producers, std::uint64_t bytes);
 Material columns_in(std::string const& folder);
 Material noise(std::size_t producers, std::uint64_t bytes, std::uint64_t columns);

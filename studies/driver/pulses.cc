@@ -57,6 +57,38 @@ Material pulses(std::size_t producers, std::uint64_t bytes) {
     return material;
 }
 
+// The same records, many at once, from memory that no cache holds: some are made, and appended again and again.
+Material pulse_batches(std::size_t producers, std::uint64_t bytes, std::uint64_t batch_rows) {
+    auto material = pulses(producers, bytes);
+    auto const options = pulse_options(producers, std::max<std::uint64_t>(batch_rows, 42 * kRowsPerPage));
+    material.prepare = [=](std::size_t producer) -> Rows {
+        auto const reader = source::make_digitizer(options)->open(producer);
+        auto const columns = std::make_shared<std::vector<std::vector<std::byte>>>();
+        source::Batch batch;
+        while (reader->next(batch, 0)) {
+            columns->resize(batch.columns.size());
+            for (std::size_t i = 0; i < columns->size(); ++i)
+                (*columns)[i].insert((*columns)[i].end(), batch.columns[i].begin(), batch.columns[i].end());
+        }
+        return [=, rows = options.record_limit](dataset::Producer& to) {
+            std::uint64_t appended_bytes = 0;
+            std::vector<std::span<std::byte const>> some(columns->size());
+            for (std::uint64_t first = 0; appended_bytes < bytes / producers;) {
+                if (first + batch_rows > rows) first = 0;
+                for (std::size_t i = 0; i < some.size(); ++i) {
+                    auto const item_bytes = (*columns)[i].size() / rows;
+                    some[i] = std::span((*columns)[i]).subspan(first * item_bytes, batch_rows * item_bytes);
+                    appended_bytes += some[i].size();
+                }
+                to.append(batch_rows, some);
+                first += batch_rows;
+            }
+            return appended_bytes;
+        };
+    };
+    return material;
+}
+
 std::vector<ColumnPages> pulse_pages(std::string const& codec) {
     return {{codec, sizeof(std::uint16_t), kRowsPerPage * kWaveformBytes, some_waveforms(42 * kRowsPerPage)}};
 }

@@ -25,6 +25,7 @@ dataset::CreateOptions options_from(Arguments& arguments) {
     options.layout.table_page_bytes = arguments.number("table-page-bytes", options.layout.table_page_bytes);
     options.write.seal_threads = static_cast<unsigned>(arguments.number("seal-threads", options.write.seal_threads));
     options.write.extent_bytes = arguments.number("extent-bytes", options.write.extent_bytes);
+    options.write.unbuffered_bytes = arguments.number("unbuffered-bytes", options.write.unbuffered_bytes);
     auto& staging = options.write.staging;
     staging.page_ring_bytes = arguments.number("page-ring-bytes", staging.page_ring_bytes);
     staging.memory_bytes = arguments.number("memory-bytes", staging.memory_bytes);

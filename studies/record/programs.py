@@ -1,5 +1,6 @@
 """What this study runs beside Thalweg."""
 
+import importlib.util
 import shutil
 import sys
 from collections.abc import Callable
@@ -11,6 +12,11 @@ from harness import machine, programs
 from harness.programs import WORK, MissingError, call
 
 OTHER_FILTERS = "blosc,blosc2,bzip2,fcidecomp,htj2k,lz4,sperr,sz,sz3,zfp,zstd"
+
+
+def find_package(name: str) -> None:
+    if importlib.util.find_spec(name) is None:
+        raise MissingError(f"the package {name} is not installed")
 
 
 @dataclass
@@ -36,6 +42,8 @@ class Programs(programs.Programs):
             **super().finders(),
             "parallel HDF5": self.build_split_ranks,
             "native hdf5plugin": self.build_native_plugin,
+            "TensorStore": lambda: find_package("tensorstore"),
+            "ADIOS2": lambda: find_package("adios2"),
         }
 
     def prepare_files(self) -> None:
@@ -46,7 +54,7 @@ class Programs(programs.Programs):
         return {
             "parallel HDF5": machine.first_line("pkg-config", "--modversion", "hdf5-mpich"),
             "MPICH": machine.first_line("mpichversion"),
-            **machine.packages("h5py", "hdf5plugin", "numpy"),
+            **machine.packages("h5py", "hdf5plugin", "numpy", "tensorstore", "adios2"),
         }
 
     def build_split_ranks(self) -> None:

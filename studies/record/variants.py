@@ -12,6 +12,7 @@ PAGE_BYTES = 48 * 10_496 * 2  # what Thalweg writes at once when it does not com
 EXTENT_BYTES = 2 << 20  # when it does
 PAPER_ITEMS = 100_000_000  # k = 10^8 of uint16, for each writer
 WRITERS = 2
+BATCH_ROWS = 2000  # 42 MB, of which whole pages are encoded where they lie
 
 
 def thalweg(**options: object) -> Variant:
@@ -36,6 +37,20 @@ def h5py_write(filter_name: str, small: bool = False, native: bool = False) -> V
         return programs.h5py("h5py_write.py", programs.target, programs.pulses, size, filter_name, native=native)
 
     return run
+
+
+def h5py_direct_chunks(programs: Programs) -> Measurement:
+    return programs.h5py("h5py_direct_chunks.py", programs.target, programs.pulses, programs.total_bytes, WRITERS)
+
+
+def tensorstore_write(programs: Programs) -> Measurement:
+    programs.require("TensorStore")
+    return programs.opponent("tensorstore_write.py", programs.target, programs.pulses, programs.total_bytes, WRITERS)
+
+
+def adios2_write(programs: Programs) -> Measurement:
+    programs.require("ADIOS2")
+    return programs.opponent("adios2_write.py", programs.target, programs.pulses, programs.total_bytes)
 
 
 def h5py_read(native: bool) -> Variant:
@@ -68,13 +83,19 @@ VARIANTS: dict[str, Variant] = {
     "thalweg: default, processes": thalweg(**{"as": "processes"}),
     "fio: one job, 2 MiB": fio(1, EXTENT_BYTES),
     "thalweg: default, threads": thalweg(),
+    "fio, huge pages: one job, 984 KiB": fio(1, PAGE_BYTES, huge_pages=True),
+    "thalweg: default, batches": thalweg(batch_rows=BATCH_ROWS, **{"as": "processes"}),
+    "fio, huge pages: one job, 2 MiB": fio(1, EXTENT_BYTES, huge_pages=True),
     "parallel HDF5: many steps": split_ranks(paper_steps),
     "parallel HDF5: one step": split_ranks(lambda _: 1),
     "thalweg: none, one step": thalweg(codec="none", bytes=PAPER_BYTES, **{"as": "processes"}),
     "thalweg: default, one step": thalweg(bytes=PAPER_BYTES, **{"as": "processes"}),
     "h5py: bitshuffle + lz4": h5py_write("bitshuffle+lz4"),
     "h5py: bitshuffle + lz4, native": h5py_write("bitshuffle+lz4", native=True),
+    "h5py: direct chunks, two threads": h5py_direct_chunks,
     "h5py: shuffle + gzip-1": h5py_write("shuffle+gzip-1", small=True),
+    "TensorStore: Zarr 3, shards": tensorstore_write,
+    "ADIOS2: none": adios2_write,
     "codec: ours": lambda programs: programs.study("encode", threads=WRITERS, bytes=in_memory(programs)),
     "codec: stock": stock_bitshuffle(native=False),
     "codec: stock, native": stock_bitshuffle(native=True),

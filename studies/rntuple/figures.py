@@ -48,6 +48,8 @@ def beside_root(best: Best) -> list[Figure]:
                 rate_ratio(f"writing, {name} / ROOT's parallel writer", target * (threads[0] == "2"), ours, roots),
                 cpu_ratio(f"writing, {name} / ROOT's parallel writer, by CPU time", "", ours, roots),
             ]
+        ours, snapshot = f"beside ROOT: thalweg, {codec}, 2 threads", f"beside ROOT: {codec}, Snapshot, 2 threads"
+        figures.append(rate_ratio(f"writing, {codec}, 2 threads / ROOT's Snapshot", "", ours, snapshot))
     figures.append(rate_ratio("codec none, threads / ROOT's", "", "thalweg: none, threads", best("ROOT on disk:")))
     for level in (1, 5):
         name = f"zstd-{level}"

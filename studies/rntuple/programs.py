@@ -54,6 +54,7 @@ class Programs(programs.Programs):
 
     def build_root(self) -> None:
         build_with_root(self.opponents / "root_parallel_write.cc", WORK / "root_parallel_write")
+        build_with_root(self.opponents / "root_snapshot.cc", WORK / "root_snapshot", OF_DATA_FRAMES)
         build_with_root(self.opponents / "root_read.cc", WORK / "root_read", OF_DATA_FRAMES)
 
     def prepare_files(self) -> None:

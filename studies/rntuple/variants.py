@@ -71,6 +71,12 @@ def root_write(codec: str, threads: int, cluster_bytes: int = 0) -> Variant:
     )
 
 
+def root_snapshot(codec: str) -> Variant:
+    return lambda programs: programs.root(
+        "root_snapshot", programs.memory_target, programs.total_bytes, ROOTS_CODECS[codec], WORKERS
+    )
+
+
 def root_on_disk(direct: int) -> Variant:
     return lambda programs: programs.root(
         "root_parallel_write", programs.target, programs.total_bytes, 0, WORKERS, 0, direct
@@ -121,6 +127,7 @@ VARIANTS: dict[str, Variant] = {
     "thalweg: zstd-1, one process": thalweg(codec="zstd-1", producers=1, **{"as": "processes"}),
     **of_level(5),
     **{name: variant for codec in ROOTS_CODECS for name, variant in beside_root(codec).items()},
+    **{f"beside ROOT: {codec}, Snapshot, {WORKERS} threads": root_snapshot(codec) for codec in ROOTS_CODECS},
     "ROOT on disk: none, buffered": root_on_disk(direct=0),
     "ROOT on disk: none, direct": root_on_disk(direct=1),
     **{f"ROOT reads: zstd-{level}, {how}": root_read(level, how) for level in LEVELS for how in ROOTS_READERS},

@@ -1,7 +1,6 @@
 // Usage: root_parallel_write PATH BYTES COMPRESSION THREADS CLUSTER_BYTES DIRECT. Threads write Hahnfeld's events
 // through ROOT's RNTupleParallelWriter until they are durable, each from values in memory, by their addresses.
-// CLUSTER_BYTES are raw, as Thalweg counts them; 0 means ROOT's own. The events are those of Thalweg's driver
-// (studies/driver/events.cc).
+// CLUSTER_BYTES are raw, as Thalweg counts them; 0 means ROOT's own.
 #include <array>
 #include <chrono>
 #include <cstdint>
@@ -9,7 +8,6 @@
 #include <cstdlib>
 #include <fcntl.h>
 #include <filesystem>
-#include <random>
 #include <ROOT/RField.hxx>
 #include <ROOT/RNTupleFillContext.hxx>
 #include <ROOT/RNTupleModel.hxx>
@@ -23,25 +21,13 @@
 #include <vector>
 
 #include "studies/driver/clocks.h"
+#include "studies/rntuple/opponents/root_events.h"
 
 namespace {
 
-constexpr std::uint64_t kBatchEvents = 8192, kBatches = 16, kMeanParticles = 5;
-constexpr std::uint64_t kEventBytes = 8 + 8 + 4 * kMeanParticles; // id, length, energies: mean size
+constexpr std::uint64_t kBatches = 16;
 
 using Energies = std::vector<std::vector<float>>;
-
-Energies draw(std::uint64_t seed) {
-    std::mt19937_64 random(seed);
-    std::poisson_distribution<std::uint64_t> length(kMeanParticles);
-    std::uniform_real_distribution<float> energy(0, 100);
-    Energies events(kBatchEvents);
-    for (auto& event : events) event.resize(length(random));
-    for (auto& event : events) {
-        for (auto& each : event) each = energy(random);
-    }
-    return events;
-}
 
 struct Producer {
     std::array<Energies, kBatches> batches;
@@ -75,7 +61,8 @@ int main(int count, char** words) {
     std::vector<Producer> producers(number(4));
     for (std::size_t index = 0; index < producers.size(); ++index) {
         auto& each = producers[index];
-        for (std::uint64_t batch = 0; batch < kBatches; ++batch) each.batches[batch] = draw(index * kBatches + batch);
+        for (std::uint64_t batch = 0; batch < kBatches; ++batch)
+            each.batches[batch] = draw<std::vector<float>>(index * kBatches + batch);
         each.events = number(2) / kEventBytes / producers.size() / kBatchEvents * kBatchEvents;
         each.first_id = index * each.events;
     }

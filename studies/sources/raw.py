@@ -1,26 +1,24 @@
-"""Measures how fast `record --source raw` takes rows: .venv/bin/python studies/sources/study.py [--rounds N] [--mib M]
+"""Measures how fast `record --source raw` takes rows: .venv/bin/python studies/sources/raw.py (--help)
 
-A process sends the same rows again and again through a pipe or TCP; a worker records them into a file in memory, as
+A process sends the same rows again and again through a pipe or TCP; a worker records them into a file, as
 `thalweg record` does. Counted is the CPU time of the thread that reads, turns rows into columns, compresses and writes,
 and beside it the CPU time of the whole process, whose committer keeps the journal.
 """
 
-import argparse
-import json
 import socket
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
+
+from kept import Figures, arguments, keep
 
 import thalweg as tw
 from thalweg import _core
 from thalweg._raw.settings import open_raw, raw_settings
 
-RESULTS = Path(__file__).parent / "results" / "results.json"
+MIB = 512  # of a run
 ROW = "[('timestamp','<u8'),('channel','<u2'),('energy','<u2'),('waveform','<u2',({samples},))]"
 SENDER = """
 import os, socket, sys
@@ -43,10 +41,10 @@ def free_port() -> int:
         return int(server.getsockname()[1])
 
 
-def measure(way: str, samples: int, codec: str, mib: int, folder: Path) -> dict[str, Any]:
+def measure(way: str, samples: int, codec: str, folder: Path) -> Figures:
     """Returns the rows and bytes of one run for each second of CPU time."""
     port = free_port() if way == "tcp" else 0
-    words = [sys.executable, "-c", SENDER, str(samples), str(mib), str(port)]
+    words = [sys.executable, "-c", SENDER, str(samples), str(MIB), str(port)]
     sender = None
     if way == "pipe":
         sender = subprocess.Popen(words, stdout=subprocess.PIPE)
@@ -58,48 +56,28 @@ def measure(way: str, samples: int, codec: str, mib: int, folder: Path) -> dict[
     with tw.create(folder / "run.h5", tw.Schema.from_json(source.schema), codec=codec, force=True) as run:
         worker = _core.make_worker(run.handle, source, [0])
         sender = sender or subprocess.Popen(words)
-        begin_s, begin_all_s, begin_cpu_s = time.monotonic(), time.process_time(), time.thread_time()
+        begin_s, begin_all_s = time.thread_time(), time.process_time()
         worker.run()
-        cpu_s, all_s, wall_s = (
-            time.thread_time() - begin_cpu_s,
-            time.process_time() - begin_all_s,
-            time.monotonic() - begin_s,
-        )
+        cpu = {"thread": time.thread_time() - begin_s, "process": time.process_time() - begin_all_s}
         (result,) = worker.results()
     sender.wait()
     row_bytes = 12 + 2 * samples
-    assert result.rows == (16 << 20) // row_bytes * (mib // 16), result.rows
-    return {
-        "rows_per_s": round(result.rows / cpu_s),
-        "bytes_per_s": round(result.rows * row_bytes / cpu_s),
-        "process_bytes_per_s": round(result.rows * row_bytes / all_s),
-        "wall_s": round(wall_s, 3),
-    }
+    assert result.rows == (16 << 20) // row_bytes * (MIB // 16), result.rows
+    figures = {"rows_per_s": result.rows / cpu["thread"]}
+    return figures | {f"{of}_bytes_per_s": result.rows * row_bytes / each for of, each in cpu.items()}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--mib", type=int, default=1024, help="raw bytes of a run")
-    options = parser.parse_args()
-    measured: dict[str, list[dict[str, Any]]] = {}
-    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+    options = arguments(__doc__)
+    measured: dict[str, list[Figures]] = {}
+    with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         for _ in range(options.rounds):
             for way in ("pipe", "tcp"):
                 for samples in (42, 10_496):
                     for codec in ("bitshuffle+lz4", "none"):
                         name = f"{way}, {12 + 2 * samples} B, {codec}"
-                        measured.setdefault(name, []).append(measure(way, samples, codec, options.mib, Path(folder)))
-    summary = {
-        name: {
-            figure: [statistics.median(values), min(values), max(values)]
-            for figure in ("rows_per_s", "bytes_per_s", "process_bytes_per_s")
-            for values in [[run[figure] for run in runs]]
-        }
-        for name, runs in measured.items()
-    }
-    RESULTS.write_text(json.dumps(summary, indent=1) + "\n")
-    print(json.dumps(summary, indent=1))
+                        measured.setdefault(name, []).append(measure(way, samples, codec, Path(folder)))
+    keep("raw", options.folder, measured)
 
 
 if __name__ == "__main__":
