@@ -62,7 +62,7 @@ def test_every_public_header_compiles_and_links(installed: Path, build_project, 
     project.mkdir()
     (project / "main.cc").write_text(
         "".join(f'#include "{header}"\n' for header in headers) + "#include <cstdio>\n"
-        'int main() { std::printf("%zu\\n", thalweg::base::edit_distance("wavform", "waveform")); }\n'
+        'int main() { std::printf("%s\\n", thalweg::base::UsageError("1").what()); }\n'
     )
     (project / "CMakeLists.txt").write_text(
         "cmake_minimum_required(VERSION 3.25)\nproject(headers LANGUAGES C CXX)\n"
@@ -89,13 +89,55 @@ def test_a_program_without_cmake_compiles_without_warnings(
     """Its headers are no system headers, whose warnings compilers hide."""
     if shutil.which(compiler) is None:
         pytest.skip(f"{compiler} is not installed")
-    (config,) = installed.rglob("thalweg.pc")
-    environment = {**os.environ, "PKG_CONFIG_PATH": str(config.parent)}
-    command = ["pkg-config", "--cflags", "--libs", "thalweg"]
-    asked = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     source, program = repository / "examples" / "cpp" / "processes.cc", tmp_path / "processes"
-    run(compiler, *WARNINGS, source, "-o", program, *asked.stdout.split())
+    run(compiler, *WARNINGS, source, "-o", program, *flags_of(installed, "thalweg"))
     assert run(program, tmp_path / "events.root") == "events: 30000 rows\n"
+
+
+def flags_of(installed: Path, package: str) -> list[str]:
+    (config,) = installed.rglob(f"{package}.pc")
+    environment = {**os.environ, "PKG_CONFIG_PATH": str(config.parent)}
+    command = ["pkg-config", "--cflags", "--libs", package]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.split()
+
+
+@pytest.mark.parametrize("compiler", ["g++", "clang++"])
+def test_an_older_standard_is_refused_in_one_sentence(installed: Path, tmp_path: Path, compiler: str) -> None:
+    if shutil.which(compiler) is None:
+        pytest.skip(f"{compiler} is not installed")
+    source = tmp_path / "main.cc"
+    source.write_text("#include <thalweg/thalweg.h>\nint main() {}\n")
+    output = tmp_path / "main.o"
+    command = [compiler, "-std=c++17", "-c", source, "-o", output, *flags_of(installed, "thalweg")]
+    refused = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert refused.returncode != 0
+    assert "Thalweg needs C++20: compile with -std=c++20" in refused.stderr
+    assert refused.stderr.count("error:") == 1, refused.stderr
+
+
+def test_a_program_links_the_shared_library(installed: Path, repository: Path, tmp_path: Path) -> None:
+    flags = flags_of(installed, "thalweg-shared")
+    (library,) = installed.rglob("libthalweg.so")
+    folder = str(library.parent)
+    programs = {}
+    for name in ("processes", "read"):
+        programs[name] = tmp_path / name
+        source = repository / "examples" / "cpp" / f"{name}.cc"
+        run("g++", *WARNINGS, source, "-o", programs[name], *flags, f"-Wl,-rpath,{folder}")
+    assert run(programs["processes"], tmp_path / "events.h5") == "events: 30000 rows\n"
+    assert run(programs["read"], tmp_path / "events.h5") == READ
+    assert f"{folder}/libthalweg.so" in run("ldd", programs["read"])
+    assert programs["read"].stat().st_size < 1_000_000
+
+
+READ = "30000 events up to number 29999, 675015000 keV\n"
+
+
+def test_a_program_reads_structs_and_columns(repository: Path, build_project, tmp_path: Path) -> None:
+    programs = build_project(repository / "examples" / "cpp")
+    for name in ("events.h5", "events.root"):
+        run(programs / "processes", tmp_path / name)
+        assert run(programs / "read", tmp_path / name) == READ
 
 
 def test_forked_processes_attach_and_write_one_table(repository: Path, build_project, tmp_path: Path) -> None:

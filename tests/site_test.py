@@ -70,5 +70,5 @@ def test_all_that_is_exported_is_in_the_reference(repository: Path) -> None:
     written = set(re.findall(r"^\.\. auto\w+:: (\w+)$", page, re.MULTILINE))
     of_types = set(re.findall(r"`tw\.(\w+)`", page.split("## Types of fields")[1].split("```")[0]))
     numbers = {name for name in tw.__all__ if re.fullmatch(r"u?int\d+", name)}  # "`tw.int8` to `tw.uint64`"
-    modules = {"checkpoint", "layouts"}  # which have pages of their own
+    modules = {"checkpoint", "layouts", "trace"}  # which have sections of their own
     assert set(tw.__all__) - written - of_types - numbers - modules == {"__version__"}

@@ -54,6 +54,13 @@ def _fragment() -> list[bytes]:
     return [whole, whole + whole]
 
 
+def _group() -> list[bytes]:
+    """Streams that go on together, with a lost packet, a duplicate and a jump in between; and one that lags."""
+    faults = bytes([0, 200, 10, 5, 4, 1, 0, 90, 21, 255, 0, 60, 10, 9, 6, 3, 3, 40, 0, 200, 7, 9, 0, 200, 10, 255])
+    lags = bytes([0, 100, 10, 3, 3, 63, 3, 63, 19, 63, 10, 200, 35, 63, 10, 3, 0, 90, 9, 0, 25, 0, 10, 9])
+    return [bytes([shape]) + steps for shape in (1, 32, 34, 67) for steps in (faults, lags)]
+
+
 def _lz4() -> list[bytes]:
     """Literals and a match; then the same with lengths that need more than four bits."""
     short = bytes([0x44]) + b"abcd" + struct.pack("<H", 4) + bytes([0x50]) + b"vwxyz"
@@ -107,12 +114,26 @@ def _raw_rows() -> list[bytes]:
     return [bytes([kind, piece]) + stream for kind, stream in streams for piece in (0, 12, 255)]
 
 
+def _raw_events() -> list[bytes]:
+    """Blocks with a start, data of several channels and a stop, whole and cut."""
+    start = struct.pack(">4Q", 3 << 60 | 3 << 32 | 4, 256, 3, 0)
+    stop = struct.pack(">3Q", 3 << 60 | 2 << 56 | 2 << 32 | 3, 10**9, 1 << 56 | 77)
+    blocks = []
+    for mask, quartets in ((0, 0), (1, 3), (0b1010, 2), (2**64 - 1, 1)):
+        words = mask.bit_count() * quartets
+        data = struct.pack(f">{3 + words}Q", 1 << 60 | 5 << 32 | 3 + words, 9, mask, *range(words))
+        blocks += [start + data + data + stop, data[:-4], data + b"\0" * 8]
+    return blocks
+
+
 _SEEDS = {
     "config": _config,
     "decoder": _decoder,
+    "group": _group,
     "exchanges": _exchanges,
     "fragment": _fragment,
     "lz4": _lz4,
     "memory": _memory,
+    "raw_events": _raw_events,
     "raw_rows": _raw_rows,
 }

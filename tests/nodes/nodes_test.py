@@ -6,6 +6,7 @@ import random
 import subprocess
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -31,12 +32,27 @@ def test_others_see_what_is_written(make_machines: Make, name: str, tmp_path: Pa
     run.wait_for_rows(500)
     shown = machines[1].run(THALWEG, "inspect", str(run.path))
     assert shown.returncode == 0, shown.stderr
-    assert "Node 1 (machine1)" in shown.stderr
-    assert "Node 2 (machine2)" in shown.stderr
+    assert "Node 1 (machine1)" in shown.stdout
+    assert "Node 2 (machine2)" in shown.stdout
     assert len(tw.open(run.path)["events"]) >= 1000
     assert tw.verify(run.path).is_sound
     run.stop()
     assert [code for code, _ in run.ends()] == [0, 0]
+
+
+def test_every_row_of_all_nodes_is_followed_once(make_machines: Make, name: str, tmp_path: Path) -> None:
+    run = NodesRun(make_machines(2), tmp_path / name, pace=0.002)
+    run.wait_for_rows(100)
+    seen: Counter[tuple[int | None, int | None]] = Counter()
+    for number, new in enumerate(tw.open(run.path).follow(interval=0.02)):
+        place = new.node, new.producer
+        assert new.rows["id"].tolist() == list(range(seen[place], seen[place] + len(new.rows)))
+        assert set(new.rows["node"]) == {new.node}
+        seen[place] += len(new.rows)
+        if number == 20:
+            run.stop()
+    assert [code for code, _ in run.ends()] == [0, 0]
+    assert {node: rows for (node, _), rows in seen.items()} == rows_by_node(run.path)
 
 
 def test_the_death_of_a_machine_ends_the_run_of_all(make_machines: Make, name: str, tmp_path: Path) -> None:

@@ -152,7 +152,7 @@ def test_inspect_shows_them(tmp_path: Path, thalweg_command) -> None:
     shown = thalweg_command("inspect", path)
     assert shown.returncode == 0, shown.stderr
     for line in ("  attribute number: 42", "  detector: attribute high voltage: 1200.5", "  attribute text: µs"):
-        assert line in shown.stderr
+        assert line in shown.stdout
     facts = json.loads(thalweg_command("inspect", path, "--json").stdout)
     assert facts["attributes"]["number"] == {"type": "int64", "value": 42}
     assert facts["groups"]["notes/empty"] == {"who": {"type": "string", "value": "none"}}

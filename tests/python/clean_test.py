@@ -96,7 +96,7 @@ def test_people_are_told_what_to_do(tmp_path: Path) -> None:
     handle = killed(path)
     os.rename(f"{path}.journal", tmp_path / "elsewhere")
     command = [Path(sys.executable).parent / "thalweg", "clean", "--run", handle]
-    said = subprocess.run(command, capture_output=True, text=True, check=True).stderr
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert f"of {path}" in said
     assert "if the run was moved, recover it first" in said
     assert "`thalweg clean --yes` removes them" in said

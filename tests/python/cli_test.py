@@ -2,15 +2,18 @@
 
 import contextlib
 import json
+import os
 import re
 import shlex
 import shutil
+import subprocess
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 from recording import SMALL, THALWEG, compass_file, record, recording
 from serving import shown
+from watching import watched
 
 from thalweg.cli import (
     convert,
@@ -25,16 +28,19 @@ from thalweg.cli import (
     recover,
     serve,
     snapshot,
+    tdpac,
     topology,
     trace,
+    tune,
     verify,
+    watch,
 )
 from thalweg.cli import record as record_command
 
 # Later examples read what earlier ones write.
 COMMANDS = [
-    record_command, devices, recover, snapshot, serve, mount, inspect, verify, plot, convert, derive, merge, knobs,
-    topology, trace, explain,
+    record_command, devices, recover, snapshot, serve, mount, inspect, verify, plot, tdpac, watch, convert, derive,
+    merge, knobs, topology, trace, explain, tune,
 ]  # fmt: skip
 
 
@@ -83,6 +89,9 @@ def run_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("convert {run} copy.root --codec bitshuffle+lz4", "no codec for an RNTuple"),
         ("plot {run} --table ch9", "its tables are ch0, ch1, ch2"),
         ("plot {run} --out picture.jpg", "give a name that ends in .png"),
+        ("tdpac {run} --config missing.toml", "cannot read missing.toml"),
+        ("tdpac {run} --config missing.toml --plot picture.jpg", "give a name that ends in .png or .pdf"),
+        ("tdpac {run} --config missing.toml --out {run}", "give --force to replace it"),
     ],
 )
 def test_a_wrong_request_ends_with_code_2_and_one_sentence(
@@ -114,7 +123,7 @@ def test_flipped_bytes_are_found_and_named(run_file: Path, tmp_path: Path, thalw
     path.write_bytes(content)
     done = thalweg_command("verify", path)
     assert done.returncode == 1
-    assert re.search(r"table 'ch\d', column '.+'", done.stderr)
+    assert re.search(r"table 'ch\d', column '.+'", done.stdout)
     found = json.loads(thalweg_command("verify", path, "--json").stdout)
     assert found["faults"] == 1
     assert not found["is_sound"]
@@ -122,18 +131,18 @@ def test_flipped_bytes_are_found_and_named(run_file: Path, tmp_path: Path, thalw
 
 def test_verify_says_that_a_file_is_sound(run_file: Path, thalweg_command) -> None:
     done = thalweg_command("verify", run_file)
-    assert (done.returncode, done.stdout) == (0, "")
-    assert "sound" in done.stderr
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "sound" in done.stdout
     assert json.loads(thalweg_command("verify", run_file, "--json").stdout)["is_sound"]
 
 
 def test_inspect_shows_fields_with_units_and_how_they_are_stored(run_file: Path, thalweg_command) -> None:
     done = thalweg_command("inspect", run_file)
-    assert (done.returncode, done.stdout) == (0, "")
-    assert "ch0, ch1, ch2: 1,000 rows each" in done.stderr
-    assert re.search(r"timestamp +uint64 +ps +bitshuffle\+lz4", done.stderr)
-    assert re.search(r"values +uint16\[500\] +ADC", done.stderr)
-    assert "run_number: 3" in done.stderr
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "ch0, ch1, ch2: 1,000 rows each" in done.stdout
+    assert re.search(r"timestamp +uint64 +ps +bitshuffle\+lz4", done.stdout)
+    assert re.search(r"values +uint16\[500\] +ADC", done.stdout)
+    assert "run_number: 3" in done.stdout
 
 
 def test_inspect_tells_programs_the_same(run_file: Path, thalweg_command) -> None:
@@ -155,7 +164,7 @@ def test_a_run_that_is_being_written_can_be_looked_at(tmp_path: Path, thalweg_co
         assert facts["is_open"]
         assert {each["pid"] for each in facts["producers"]} == set(recorder.workers())
         assert sum(table["rows"] for table in facts["tables"]) > 0
-        assert "Being written by process" in thalweg_command("inspect", path).stderr
+        assert "Being written by process" in thalweg_command("inspect", path).stdout
         assert thalweg_command("verify", path).returncode == 0
         assert thalweg_command("plot", path, "--out", tmp_path / "live.png").returncode == 0
         assert recorder.process.poll() is None
@@ -194,10 +203,10 @@ def test_the_report_of_a_run_has_what_programs_need(tmp_path: Path) -> None:
     assert re.fullmatch("[0-9a-f]{8}", file["adler32"])
 
 
-def test_people_read_stderr(tmp_path: Path, thalweg_command) -> None:
+def test_the_report_goes_to_stdout(tmp_path: Path, thalweg_command) -> None:
     done = thalweg_command("record", "--out", tmp_path / "run.h5", *SMALL, "--records", 100)
-    assert done.stdout == ""
-    assert "Recorded 300 records of 3 channels" in done.stderr
+    assert "Recorded" not in done.stderr
+    assert "Recorded 300 records of 3 channels" in done.stdout
 
 
 def test_configuration_goes_round(tmp_path: Path, thalweg_command) -> None:
@@ -273,6 +282,11 @@ def test_the_examples_in_the_help_work(
             Path("token").write_text("secret\n")
             with shown(*words[2:]):
                 continue
+        if words[1] == "watch":
+            Path("tdpac.toml").write_text('places = "line"\n')
+            record(Path("run.h5"), "--channels", 2, "--waveforms", "none", "--records", 3000, "--force")
+            with watched(*words[2:]):
+                continue
         if words[1] == "mount":  # which root alone may do everywhere: tests/python/mount_test.py
             continue
         with contextlib.ExitStack() as until_done:
@@ -281,6 +295,14 @@ def test_the_examples_in_the_help_work(
             elif words[1] == "recover":
                 with recording(Path("run.h5"), *SMALL, "--rate", "1kHz", "--force") as recorder:
                     recorder.process.kill()
+            elif words[1] == "tdpac":
+                Path("tdpac.toml").write_text('places = "line"\n')
+                record(Path("run.h5"), "--channels", 2, "--waveforms", "none", "--records", 3000, "--force")
+                words += ["--force"]
+            elif words[1] == "tune":
+                Path("write.py").write_text('open("out.txt", "w").write("x")')
+                Path("out.txt").unlink(missing_ok=True)
+                words = ["0" if word == "10" else word for word in words]  # pairs of timed runs
             elif words[1] == "snapshot":
                 until_done.enter_context(recording(Path("run.h5"), *SMALL, "--rate", "1kHz", "--force"))
             else:
@@ -295,6 +317,15 @@ def test_the_examples_in_the_help_work(
 def test_the_help_shows_the_examples(module: ModuleType, thalweg_command) -> None:
     shown = " ".join(thalweg_command(module.EXAMPLES[0].split()[1], "--help").stdout.split())
     assert [example for example in module.EXAMPLES if example not in shown] == []
+
+
+@pytest.mark.parametrize("words", ["--help", "record --help", "readout serve --help"])
+def test_a_reader_of_the_help_may_end_early(words: str) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing) as gone:
+        done = subprocess.run([THALWEG, *words.split()], stdout=gone, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_the_version(thalweg_command) -> None:

@@ -163,3 +163,17 @@ def test_a_table_may_be_named_like_a_column(tmp_path: Path) -> None:
     assert isinstance(run["x"], tw.Table)
     assert run["x/x"][:].tolist() == [0, 1, 2]
     assert run["x"]["y/x"][:].tolist() == run["x/y/x"][:].tolist() == [0, 1, 2]
+
+
+def test_libraries_take_a_column_as_a_tensor(tmp_path: Path) -> None:
+    with tw.create(tmp_path / "run.h5", {"t": {"w": tw.array(tw.float32, 3), "v": tw.list_(tw.float32)}}) as out:
+        out.producer("t").append(w=np.arange(6, dtype=np.float32).reshape(2, 3), v=[[], [1]])
+    table = tw.open(tmp_path / "run.h5")["t"]
+    taken = np.from_dlpack(table["w"])
+    assert (taken.dtype, taken.tolist()) == (np.float32, [[0, 1, 2], [3, 4, 5]])
+    with pytest.raises(tw.UsageError, match=r"column 'v' cannot be a tensor \(it is list"):
+        np.from_dlpack(table["v"])
+    with pytest.raises(BufferError, match="lies in a file"):
+        table["w"].__dlpack__(copy=False)
+    torch = pytest.importorskip("torch")
+    assert torch.from_dlpack(table["w"]).sum().item() == 15

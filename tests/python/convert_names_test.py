@@ -28,7 +28,7 @@ def test_dots_and_spaces_are_replaced_and_restored(tmp_path: Path, thalweg_comma
     first, there, back = bliss(tmp_path / "run.h5"), tmp_path / "run.root", tmp_path / "back.h5"
     done = thalweg_command("convert", first, there)
     assert done.returncode == 0, done.stderr
-    said = " ".join(done.stderr.split())
+    said = " ".join(done.stdout.split())
     assert "'1.1/measurement' is '1_1_/measurement'" in said
     assert "'a b' is 'a_b_'" in said
     with uproot.open(there) as file:

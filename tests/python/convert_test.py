@@ -212,8 +212,8 @@ def test_runs_that_are_replaced(source: Path, tmp_path: Path) -> None:
 
 def test_the_command_says_what_it_did(source: Path, tmp_path: Path, thalweg_command) -> None:
     done = thalweg_command("convert", source, tmp_path / "copy.h5", "--codec", "bitshuffle+zstd-3")
-    assert (done.returncode, done.stdout) == (0, "")
-    assert "50,000 rows in 5 tables" in done.stderr
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "50,000 rows in 5 tables" in done.stdout
     assert_equal(source, tmp_path / "copy.h5")
     again = thalweg_command("convert", source, tmp_path / "copy.h5", "--force", "--json")
     assert json.loads(again.stdout)["tables"][0]["rows"] == ROWS

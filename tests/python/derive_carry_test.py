@@ -269,7 +269,7 @@ def test_the_command_carries_them(tmp_path: Path, thalweg_command: Any, monkeypa
     arguments = ["derive", "carrying_train.py", "--input", f"{given}:Events", "--workers", "1"]
     done = thalweg_command(*arguments)
     assert done.returncode == 0
-    assert "table 'LuminosityBlocks'" in done.stderr
+    assert "table 'LuminosityBlocks'" in done.stdout
     assert set(tw.open(tmp_path / "out.root")) == {"Events", "Runs"}
     done = thalweg_command(*arguments, "--force", "--carry", "Lumi*")
     assert done.returncode == 0

@@ -31,67 +31,6 @@ def started(clock: DeviceClock, at_ns: int, event: str = "started", card: int | 
     clock.started(at_ns - 2_000, at_ns + 2_000, card, event, **more)
 
 
-def stamps(clock: DeviceClock, table: str, *values: int) -> list[int]:
-    return list(map(int, clock.align(table, np.array(values, np.uint64))[0]))
-
-
-def test_a_clock_that_begins_at_0_is_aligned_by_the_host() -> None:
-    clock = DeviceClock(described(clock={"restarts": True}), Board.create(), {})
-    started(clock, 1_000_000_000, event="")
-    assert stamps(clock, "a", 10, 20) == [10, 20]
-    started(clock, 1_003_000_000)
-    values, told = clock.align("b", np.array([7], np.uint64))
-    assert values.tolist() == [3007]
-    assert told is not None
-    assert (told["from"], told["until"], told["offset"], told["uncertainty"]) == (20, 3007, 3000, 4)
-    assert stamps(clock, "a", 8) == [3008]
-    assert clock.times_ns() == {"dead_time_ns": 2_987_000, "live_time_ns": 11_000}
-
-
-def test_the_host_is_not_believed_where_time_would_go_back() -> None:
-    clock = DeviceClock(described(clock={"restarts": True}), Board.create(), {})
-    started(clock, 0, event="")
-    assert stamps(clock, "a", 5_000) == [5_000]
-    started(clock, 1_000_000)  # 1 ms later, by the host
-    assert stamps(clock, "b", 0) == [5_001]
-    assert stamps(clock, "a", 0) == [5_001]
-
-
-def test_a_clock_that_goes_on_stays_as_it_is_until_it_was_set_back() -> None:
-    clock = DeviceClock(described(), Board.create(), {})
-    started(clock, 0, event="")
-    assert stamps(clock, "a", 500, 900) == [500, 900]
-    assert stamps(clock, "b", 400) == [400]
-    started(clock, 10_000_000)
-    assert stamps(clock, "b", 450) == [450]  # behind the last of this table
-    assert stamps(clock, "a", 950) == [950]
-    assert clock.backward == 0
-    assert stamps(clock, "a", 100) == [100]  # without a restart: as the device gives it, and counted
-    assert clock.backward == 1
-    started(clock, 20_000_000)
-    assert stamps(clock, "a", 3) == [20_003]
-
-
-def test_a_pause_is_no_dead_time() -> None:
-    clock = DeviceClock(described(), Board.create(), {})
-    started(clock, 0, event="")
-    assert stamps(clock, "a", 500, 900) == [500, 900]
-    started(clock, 10_000_000, is_dead_before=False)
-    assert stamps(clock, "a", 10_000, 10_300) == [10_000, 10_300]
-    assert clock.times_ns() == {"dead_time_ns": 0, "live_time_ns": 700_000}
-
-
-def test_a_later_process_goes_on_behind_the_earlier_one() -> None:
-    before = {"origin_ns": 0, "uncertainty_ns": 1_000, "offset": 0, "last": {"a": 700}}
-    clock = DeviceClock(described(clock={"restarts": True}), Board.create(), before)
-    started(clock, 5_000_000, event="reopened", card=100)
-    values, told = clock.align("a", np.array([101], np.uint64))
-    assert values.tolist() == [5_001]
-    assert told is not None
-    assert (told["from"], told["until"], told["uncertainty"]) == (700, 5_001, 3)
-    assert clock.times_ns()["dead_time_ns"] == 4_301_000
-
-
 def test_counters_that_fall_are_added_up_and_those_of_earlier_processes_stay() -> None:
     counters = Counters(["a", "b"], {"all": {"a": {"lost": 100}}, "file": {"a": {"lost": 30}}})
     counters.take({"lost": 5})
@@ -119,6 +58,7 @@ def test_counters_that_fall_are_added_up_and_those_of_earlier_processes_stay() -
         ({"tables": {"a": {"timestamp": tw.float64}}, "clock": {"restarts": True}}, "cannot be its clock"),
         ({"tables": {"a": ROW}, "clock": {"restart": True}}, "has no 'restart' .did you mean 'restarts'"),
         ({"tables": {"a": ROW}, "settings": {"x": object()}}, "cannot be kept in the file"),
+        ({"tables": {"a": ROW}, "notes": "a sentence"}, "the notes of .* are 'a sentence': return a list"),
     ],
 )
 def test_a_wrong_description_is_refused(given: Any, said: str) -> None:
@@ -221,6 +161,29 @@ def test_rows_wait_for_room_on_a_full_disk_and_none_is_taken_twice(monkeypatch: 
             assert disk.taken == [0, 1, 2]
 
 
+class Taking:
+    """A run that takes all rows."""
+
+    rows = 0
+
+    def producer(self, _name: str) -> "Taking":
+        return self
+
+    def append(self, _columns: dict[str, Any]) -> None:
+        self.rows += 1
+
+
+def test_a_start_of_a_device_without_a_clock_is_told_with_its_first_rows() -> None:
+    description = description_of("Card", {"tables": {"a": {"x": tw.uint16}}}, {})
+    clock, told = DeviceClock(description, Board.create(), {}), list[dict[str, Any]]()
+    lane = LaneRows(Taking(), ["a"], "", clock, told.append)  # type: ignore[arg-type]
+    started(clock, 1_000_000, event="reopened")
+    assert told == []
+    for _ in range(2):
+        lane.append({"a": {"x": np.zeros(1, np.uint16)}})
+        assert [each["event"] for each in told] == ["reopened"]
+
+
 class TwoLanes:
     """It fills its memory once, in its second lane, and notes which calls came at the same time."""
 
@@ -306,6 +269,20 @@ def test_lanes_are_read_at_once_and_the_device_is_started_alone(tmp_path: Path, 
     read = tw.open(tmp_path / f"run{suffix}")
     assert read["a"].read(["timestamp"])["timestamp"].tolist() == list(range(1, 201))
     assert (np.diff(read["b"].read(["timestamp"])["timestamp"].astype(np.int64)) > 0).all()
+
+
+class Counting(TwoLanes):
+    def counters(self) -> dict[str, dict[str, int]]:
+        return {"a": {"handed": self.given[0]}, "b": {"handed": self.given[1]}}
+
+
+def test_the_last_counters_of_each_lane_are_shown(tmp_path: Path) -> None:
+    with tw.create(tmp_path / "run.h5", {"a": ROW, "b": ROW}) as out:
+        with tw.attach(out.handle) as run:
+            described_ = described(lanes=[["a"], ["b"]])
+            Lanes(Counting(70), described_, run, Board.create(), lambda _: None, deadline_s=10).work()
+        wait_for(lambda: not out.status().producers)
+        assert {each.table: each.counters["handed"] for each in out.status().ended} == {"a": 70, "b": 70}
 
 
 def test_a_producer_shows_what_its_source_counts(tmp_path: Path) -> None:

@@ -152,3 +152,32 @@ class Silent(Card):
             time.sleep(3600)
         if self.hangs_in == "exit":
             threading.Thread(target=time.sleep, args=(3600,)).start()
+
+
+class Marked(Card):
+    """One of several cards on a common clock, in which all see the same pulses. Its own clock is `phase` ahead of it,
+    and shows the marker, which is at 500, when it starts. It overflows once."""
+
+    def __init__(self, phase: int):
+        self.phase, self.batches = phase, [range(0, 1000, 100), None, range(50_000, 50_300, 100)]
+
+    def describe(self) -> dict[str, Any]:
+        row = {"timestamp": tw.int64(unit="ns"), "number": tw.uint32}
+        return {"tables": {"ch0": row}, "clock": {"marker": True}}
+
+    def start(self) -> int:
+        return self.phase + 500
+
+    def next(self, _: float) -> dict[str, Any] | None:
+        if not self.batches:
+            raise StopIteration
+        times = self.batches.pop(0)
+        if times is None:
+            raise Overflow("4 GB are full")
+        stamps = np.array(times, np.int64) + self.phase
+        return {"ch0": {"timestamp": stamps, "number": np.arange(len(stamps), dtype=np.uint32)}}
+
+    counters = None  # type: ignore[assignment]
+
+    def stop(self) -> None:
+        pass

@@ -309,3 +309,27 @@ def test_a_pause_while_a_device_is_opened_again(tmp_path: Path) -> None:
         recorder.signal(signal.SIGUSR2)
         report = recorder.report(code=1)
     assert (report["ended_by"], report["rows"]) == ("source", 1200)
+
+
+def test_cards_on_a_common_clock_agree_to_one_sample(tmp_path: Path) -> None:
+    cards = {"left": 0, "right": 7_000_000_000_123}
+    devices = [{"source": "device_stand_ins:Marked", "name": name, "phase": phase} for name, phase in cards.items()]
+    record(tmp_path / "run.h5", *(word for each in devices for word in ("--device", json.dumps(each))))
+    run = tw.open(tmp_path / "run.h5")
+    for name, phase in cards.items():
+        stamps = run[f"{name}_ch0"].read(["timestamp"])["timestamp"].tolist()
+        assert stamps == [*range(-500, 500, 100), *range(49_500, 49_800, 100)]
+        first, again = [row for row in events_of(tmp_path / "run.h5", kinds=("started",)) if row["device"] == name]
+        assert first["offset"] == again["offset"] == -phase - 500
+        assert first["uncertainty"] == again["uncertainty"] == 0
+
+
+def test_what_a_device_with_a_name_has_counted_goes_on_in_the_next_file(tmp_path: Path) -> None:
+    device = {"source": CARD, "name": "left", "notes": str(tmp_path), "faults": "lost,lost,lost", "each": 200}
+    report = record(tmp_path / "run.h5", "--device", json.dumps(device), "--max-file-time", "200ms", code=1)
+    assert len(report["files"]) > 3
+    events = [event for file in report["files"] for event in events_of(Path(file["path"]), kinds=("reopened",))]
+    counted = report["channels"]["left_ch0"]
+    assert len(events) == 3
+    assert counted["dead_time_ns"] == sum(event["until"] - event["from"] for event in events)
+    assert counted["resets"] == 4

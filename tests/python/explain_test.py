@@ -166,8 +166,8 @@ def test_the_command_says_it_in_sentences_and_as_json(tmp_path: Path) -> None:
     trace(tmp_path / "t.root", sys.executable, "-c", START + FILES["sync storm"][0], tmp_path / "out")
     said = command(tmp_path / "t.root")
     assert said.returncode == 0
-    assert "200 syncs for 819 kB, one for every 4.1 kB" in said.stderr
-    assert "outside I/O; in calls: sync" in said.stderr
+    assert "200 syncs for 819 kB, one for every 4.1 kB" in said.stdout
+    assert "outside I/O; in calls: sync" in said.stdout
     found = json.loads(command("--json", tmp_path / "t.root").stdout)
     assert found["findings"][0]["rule"] == "sync storm"
     assert found["findings"][0]["calls"] == 200
@@ -181,7 +181,7 @@ def test_a_trace_that_is_not_whole_is_said_and_fails_the_command(tmp_path: Path)
         pytest.skip("the tracer has kept up")
     said = command(tmp_path / "t.root")
     assert said.returncode == 1
-    assert "the trace is incomplete" in said.stderr.splitlines()[0]
+    assert "the trace is incomplete" in said.stdout.splitlines()[0]
 
 
 def test_what_is_no_trace_is_refused(tmp_path: Path) -> None:

@@ -258,3 +258,19 @@ def test_rows_that_a_recovery_loses_are_told(tmp_path: Path) -> None:
     assert tw.recover(path).rows < 8
     with pytest.raises(tw.DataError, match=r"8 were given out, and it has [0-7] now|given out that are not in"):
         list(following)
+
+
+@pytest.mark.parametrize("name", CONTAINERS)
+def test_a_run_is_followed_by_the_columns_that_are_asked_for(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    with tw.create(path, SCHEMA, tuning=OFTEN) as out, out.producer("t") as producer, out.producer("other") as other:
+        append(producer, 3, 0, 500)
+        other.append(x=np.ones(20, np.float32))
+    new = list(tw.open(path).follow(["id", "who"]))
+    assert {each.table for each in new} == {"t"}
+    assert set(new[0].rows) == {"id", "who"}
+    assert np.array_equal(np.concatenate([each.rows["id"] for each in new]), np.arange(500))
+    assert {each.table for each in tw.open(path).follow("x")} == {"other"}
+    for columns in ("nothing", ["who", "x"]):
+        with pytest.raises(tw.UnknownNameError):
+            tw.open(path).follow(columns)

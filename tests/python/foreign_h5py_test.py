@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import h5py
+import hist
 import numpy as np
 import pytest
+import uhi.io.hdf5
 from hdf5_values import equal
 
 import thalweg as tw
@@ -103,7 +105,7 @@ def test_inspect_says_which_they_are(mixed: Path, thalweg_command: Any) -> None:
     }  # fmt: skip
     assert columns["wave"]["raw_bytes"] == ROWS * 64 * 8
     assert columns["energy"]["codec"] == "none"
-    assert "h5py" in thalweg_command("inspect", mixed).stderr
+    assert "h5py" in thalweg_command("inspect", mixed).stdout
 
 
 def test_without_h5py_they_are_named(mixed: Path) -> None:
@@ -281,6 +283,18 @@ def test_references_of_dimension_scales_are_no_problem(tmp_path: Path) -> None:
     run = tw.open(path)
     assert run.problems == ()
     assert run["scales"]["time"].attrs["NAME"] == "time"
+
+
+def test_axes_of_a_histogram_of_uhi_are_named_by_an_attribute(tmp_path: Path) -> None:
+    path = tmp_path / "histogram.h5"
+    with h5py.File(path, "w") as file:
+        made = hist.Hist(hist.axis.StrCategory(["a", "b"], name="which"), hist.axis.Regular(4, 0, 1))
+        uhi.io.hdf5.write(file.create_group("inner/counts"), made)
+        file["others"] = np.array([file["inner"].ref], h5py.ref_dtype)
+    run = tw.open(path)
+    assert [each.path for each in run.problems] == ["/others"]  # any other references are still left out
+    axes = run.group_attrs["inner/counts"]["axes"]
+    assert list(axes) == [f"/inner/counts/ref_axes/axis_{number}" for number in range(2)]
 
 
 def test_a_file_that_is_being_written_is_read_as_such(tmp_path: Path) -> None:

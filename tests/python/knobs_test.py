@@ -70,6 +70,20 @@ def test_what_is_wrong_is_said(values: dict[str, Any], said: str, tmp_path: Path
     assert not list(tmp_path.iterdir())
 
 
+def test_a_variable_sets_what_the_program_leaves_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("THALWEG_KNOBS", "queue_depth=16;extent_bytes=64 KiB")
+    with tw.create(tmp_path / "run.h5", SCHEMA, tuning={"extent_bytes": "128 KiB"}) as out:
+        assert out.knobs["queue_depth"] == 16
+        assert out.knobs["extent_bytes"] == 128 << 10, "what the program gives wins"
+    monkeypatch.setenv("THALWEG_KNOBS", "")
+    with tw.create(tmp_path / "default.h5", SCHEMA) as out:
+        assert out.knobs["queue_depth"] == 4
+    for wrong, said in (("queue_dept=16", "did you mean 'queue_depth'"), ("queue_depth", "KNOB=VALUE")):
+        monkeypatch.setenv("THALWEG_KNOBS", wrong)
+        with pytest.raises(tw.UsageError, match=f"THALWEG_KNOBS: .*{said}"):
+            tw.create(tmp_path / "wrong.h5", SCHEMA)
+
+
 def test_a_codec_for_all_columns_and_one_for_some_contradict_each_other(tmp_path: Path) -> None:
     with pytest.raises(tw.UsageError, match="'wide_codec' and a codec for all columns are given"):
         tw.create(tmp_path / "run.h5", SCHEMA, codec="lz4", tuning={"wide_codec": "none"})
@@ -128,7 +142,7 @@ def test_inspect_shows_them(ending: str, tmp_path: Path, thalweg_command: Any) -
     path = tmp_path / f"run.{ending}"
     with tw.create(path, SCHEMA, tuning=ASKED) as out:
         for _ in range(2):  # of the open run, then of the file
-            text = thalweg_command("inspect", path).stderr
+            text = thalweg_command("inspect", path).stdout
             changed = re.search("Knobs that differ from the defaults: (.*)", text)
             assert changed
             assert {"flush_interval=20 ms", "extent_bytes=64 KiB"} <= set(changed[1].split(", "))
@@ -191,7 +205,7 @@ def test_wrong_settings_end_with_code_2(
 
 
 def test_the_command_lists_them(thalweg_command: Any) -> None:
-    shown = thalweg_command("knobs").stderr
+    shown = thalweg_command("knobs").stdout
     listed = json.loads(thalweg_command("knobs", "--json").stdout)
     assert [knob["name"] for knob in listed] == NAMES
     assert all(name in shown for name in NAMES)

@@ -102,8 +102,8 @@ def test_the_text_beside_tables_of_others_names_the_files(real_data: Path, tmp_p
 
 def test_the_command_says_what_it_did(inputs: list[Path], tmp_path: Path) -> None:
     done = run(*inputs, "--out", tmp_path / "out.root")
-    assert (done.returncode, done.stdout) == (0, "")
-    assert "out.root has 2,106 rows in 2 tables from 3 files" in done.stderr
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "out.root has 2,106 rows in 2 tables from 3 files" in done.stdout
     again = run(*inputs, "--out", tmp_path / "out.root")
     assert again.returncode == 2
     assert "it exists already" in again.stderr
@@ -286,7 +286,7 @@ def test_the_command_carries_trees_along(inputs: list[Path], tmp_path: Path) -> 
     parts = [str(with_trees(each, 7)) for each in inputs[:2]]
     done = run(*parts, "--out", tmp_path / "out.root", "--carry", "Runs", "--carry", "tag*", "--allow-missing")
     assert done.returncode == 0, done.stderr
-    assert "4 tables" in done.stderr
+    assert "4 tables" in done.stdout
     assert runs_in(tmp_path / "out.root")["run"] == [7, 8, 7, 8]
     with tw.open(tmp_path / "out.root") as merged:
         assert len(merged["tags"]) == 0

@@ -73,4 +73,6 @@ ROMIO = Mpi(
     OPEN_MPI,
     hints_are_told=False,
 )
+# With what it takes by default: OMPIO.
+OPEN_MPI_ALONE = Mpi("Open MPI", "mpicc.openmpi", _OPEN, "openmpi", OPEN_MPI, hints_are_told=False)
 MPIS = (MPICH, OMPIO, ROMIO)

@@ -8,20 +8,20 @@ import sys
 from pathlib import Path
 
 import pytest
+from browsing import browser
 from rule_programs import START
 from tracing import THALWEG, compile_c, trace
 
 from thalweg._explain.page import pictures
 from thalweg._explain.verdict import explain
 
-BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 # Nested calls of three levels, in two processes.
 PROGRAM = """
-import os, sys, h5py, numpy as np
+import os, sys, time, h5py, numpy as np
 path = sys.argv[1]
 if os.fork() == 0:
     fd = os.open(path + ".raw", os.O_RDWR | os.O_CREAT)
-    for i in range(300): os.pwrite(fd, bytes(200 << i % 8), i * 100_000)
+    for i in range(300): os.pwrite(fd, bytes(200 << i % 8), i * 100_000); time.sleep(0.001)
     for i in range(100): os.pread(fd, 4096, i * 100_000)
     os._exit(0)
 os.wait()
@@ -37,13 +37,6 @@ def traced(tmp_path_factory: pytest.TempPathFactory) -> Path:
     done = trace(folder / "t.root", sys.executable, "-c", PROGRAM, folder / "</script>.h5")
     assert done.done.returncode == 0, done.said
     return done.path
-
-
-def browser() -> str:
-    found = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if found is None:
-        pytest.skip(f"there is none of {', '.join(BROWSERS)}")
-    return found
 
 
 def drawn(page: Path, *options: object) -> str:
@@ -71,7 +64,7 @@ def test_a_browser_draws_all_of_it(tmp_path: Path, traced: Path) -> None:
     shown = pictures(verdict)
     assert html.count('class="bar"') == 2 * (len(shown["bytes"]) + len(shown["sizes"]))
     assert html.count('class="cell"') == sum(len(lane["cells"]) for lane in shown["timeline"]["lanes"]) > 20
-    assert html.count('class="place"') == sum(len(each["cells"]) for each in shown["maps"]) > 300
+    assert html.count('class="place"') == sum(len(each["cells"]) for each in shown["maps"]) > 200
     assert html.count('class="finding"') == len(verdict.findings) > 0
     assert "rank" not in shown["bytes"][0]["name"]
 
@@ -89,7 +82,7 @@ def test_a_browser_draws_what_thalweg_did_itself(tmp_path: Path) -> None:
     assert 'data-drawn="all"' in html
     shown = pictures(explain(str(done.path)))
     assert html.count('class="cell"') == sum(len(lane["cells"]) for lane in shown["timeline"]["lanes"])
-    assert ">its writes</text>" in html
+    assert ">async writes</text>" in html
     assert "own work of Thalweg: " in html
     assert 'fill="undefined"' not in html  # every kind has its colour
 
@@ -139,7 +132,7 @@ def test_chrome_json_has_every_call_in_its_place(traced: Path, tmp_path: Path) -
     events = [each for each in json.loads(out.read_text())["traceEvents"] if each["ph"] == "X"]
     verdict = explain(str(traced))
     assert len(events) == sum(map(len, verdict.trace.levels.values()))
-    assert f"{len(events):,} calls" in done.stderr
+    assert f"{len(events):,} calls" in done.stdout
     writes = [
         each for each in events if each["name"].startswith("pwrite") and each["args"].get("file", "").endswith(".raw")
     ]

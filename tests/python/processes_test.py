@@ -131,8 +131,7 @@ def test_after_close_everything_says_why(tmp_path: Path) -> None:
     table, handle = out.producer("t"), out.handle
     report = out.close()
     assert (report.rows, report.lost_rows, report.producers_lost) == (0, 0, 0)
-    with pytest.raises(tw.UsageError, match=r"run.h5 is closed"):
-        out.close()
+    assert out.close() is report is out.report
     with pytest.raises(tw.UsageError, match=r"run.h5 is closed"):
         out.producer("t")
     with pytest.raises(tw.UsageError, match=r"'t'.*no more rows.*finished"):

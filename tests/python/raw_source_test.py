@@ -23,7 +23,7 @@ from raw_rows import (
     recording_rows,
     rows_of_dtype,
 )
-from recording import THALWEG, record, wait_for
+from recording import THALWEG, kill_with_workers, record, wait_for
 
 import thalweg as tw
 from thalweg._raw.settings import raw_settings
@@ -99,6 +99,29 @@ def test_garbage_cut_rows_and_lengths_that_lie_are_counted(tmp_path: Path, hits:
     assert "3 rows are missing by their sequence numbers" in said
     report = record(tmp_path / "hits.root", *arguments, "--allow-missing")
     hits.check(tmp_path / "hits.root", kept)
+
+
+def test_what_is_left_out_is_said_once_while_the_run_goes_on(tmp_path: Path, hits: Hits, row_file: Path) -> None:
+    arguments = ("--input", "-", "--row", row_file)
+    with recording_rows(tmp_path / "hits.h5", *arguments, stdin=subprocess.PIPE) as process:
+        assert process.stdin
+        assert process.stderr
+        bytes_in = process.stdin.buffer  # type: ignore[attr-defined]
+        bytes_in.write(b"".join([*hits.rows[:10], b"#" * 1000, *hits.rows[10:20]]))
+        bytes_in.flush()
+        said = ""
+        while "bytes between rows belong to no row" not in said:
+            line = process.stderr.readline()
+            assert line, said
+            said += line
+        assert process.poll() is None
+        bytes_in.write(b"".join([b"#" * 500, *hits.rows[20:]]))
+        out, err = process.communicate(timeout=120)
+    report = json.loads(out)
+    assert counters(report, "hits")["garbage_bytes"] > 1500
+    (problem,) = [each for each in report["problems"] if "belong to no row" in each]
+    assert err.count("belong to no row") == 1  # the sum, at the end
+    assert f"{counters(report, 'hits')['garbage_bytes']} bytes" in problem
 
 
 def test_an_input_that_ends_within_a_row_keeps_the_rows_before_it(tmp_path: Path) -> None:
@@ -251,8 +274,7 @@ def test_a_killed_recorder_leaves_all_rows_that_it_took_from_a_pipe(tmp_path: Pa
         sender.start()
         wait_for(lambda: _rows(tmp_path / "rows.h5", "events") > 30_000)
         seen = _rows(tmp_path / "rows.h5", "events")
-        recorder.kill()
-        recorder.wait()
+        kill_with_workers(recorder)
         sender.join(60)  # its pipe is closed: no process keeps it open
         assert not sender.is_alive()
     report = tw.recover(tmp_path / "rows.h5")

@@ -89,7 +89,7 @@ def test_h5py_reads_the_jagged_fragments(tmp_path: Path, handlers: list[Handler]
 def test_so_many_events_and_the_rest_stays(tmp_path: Path, handlers: list[Handler]) -> None:
     done = collect(*addresses(handlers), "--out", tmp_path / "some.h5", "--events", 300)
     assert done.returncode == 0
-    assert "the requested number of events" in done.stderr
+    assert "the requested number of events" in done.stdout
     assert len(handlers[0].cleared) == 300
     assert collect(*addresses(handlers), "--out", tmp_path / "rest.h5").returncode == 0
     both = [thalweg.open(tmp_path / name)["events"].read(["event"])["event"] for name in ("some.h5", "rest.h5")]
@@ -119,10 +119,10 @@ def test_a_signal_ends_it_with_what_is_here(tmp_path: Path) -> None:
     handler = Handler(events=5000)
     handler.closed = handler.first + 1500  # the run goes on
     path = tmp_path / "run.root"
-    process = subprocess.Popen(command("--handler", handler.address, "--out", path), stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(command("--handler", handler.address, "--out", path), stdout=subprocess.PIPE, text=True)
     wait_for(lambda: len(handler.cleared) == 1500)
     process.send_signal(signal.SIGTERM)
-    said = process.communicate(timeout=120)[1]
+    said = process.communicate(timeout=120)[0]
     assert process.returncode == 0
     assert "The collection was stopped" in said
     assert len(thalweg.open(path)["events"]) == 1500

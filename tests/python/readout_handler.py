@@ -5,7 +5,7 @@ import struct
 import threading
 
 HEAD = struct.Struct("<IHHII")
-MARKER, VERSION = 0x52475754, 2
+MARKER, VERSION = 0x52475754, 3
 HELLO, TAKE, GET, CLEAR, BYE, WELCOME, TAKEN, EVENTS, CLEARED = 1, 2, 3, 4, 5, 16, 17, 18, 19
 STREAMS = 2
 
@@ -81,7 +81,7 @@ class Handler:
             return WELCOME, struct.pack("<QIIQQIIQ", 42, self.run, *sizes)
         if kind == TAKE:
             self.takes += 1
-            _run, count, _deadline, _least, left_behind, _reserved, _seal = struct.unpack("<IIIIII16s", body)
+            _run, count, _deadline, _least, left_behind, _reserved, _seal = struct.unpack("<IIIIII16s", body[:40])
             if left_behind:
                 return TAKEN, struct.pack("<QIIIIII", 0, self.run, 0, int(self.closed == self.end), 0, 0, 0)
             return TAKEN, self._take(count)
@@ -90,14 +90,17 @@ class Handler:
             records = b"".join(self._record(event) for event in range(first, first + count))
             return EVENTS, struct.pack("<QQII", first, first + count, self.run, count) + records
         if kind == CLEAR:
-            first, _run, count, _key = struct.unpack("<QII16s", body)
-            self.cleared |= set(range(first, first + count))
-            for lease in [it for it in self.leased if it[0] == first]:
-                self.leased.remove(lease)
-                if lease[1] > count:
-                    self.leased.add((first + count, lease[1] - count))
-            return CLEARED, struct.pack("<QII", first, count, 1)
+            ranges = [(first, count) for first, _run, count, _key in struct.iter_unpack("<QII16s", body)]
+            return CLEARED, b"".join(self._clear(*each) for each in ranges)
         return None
+
+    def _clear(self, first: int, count: int) -> bytes:
+        self.cleared |= set(range(first, first + count))
+        for lease in [it for it in self.leased if it[0] == first]:
+            self.leased.remove(lease)
+            if lease[1] > count:
+                self.leased.add((first + count, lease[1] - count))
+        return struct.pack("<QII", first, count, 1)
 
     def _take(self, count: int) -> bytes:
         if self.free:

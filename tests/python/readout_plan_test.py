@@ -101,7 +101,7 @@ def test_programs_get_the_same_of_this_machine(thalweg_command) -> None:
 def test_a_plan_of_a_configuration_says_what_is_not_pinned(configuration: Path, thalweg_command) -> None:
     done = thalweg_command("readout", "plan", "--config", configuration)
     assert re.search(r"left +anywhere \(\d threads\) +anywhere \(4 threads\)", done.stdout)
-    assert "not pinned: left, right" in done.stderr
+    assert "not pinned: left, right" in done.stdout
     told = thalweg_command("readout", "plan", "--config", configuration, "--pinning", "serve=0", "--json")
     assert json.loads(told.stdout)["threads"][-1]["processors"] == [0]
 

@@ -79,7 +79,7 @@ assert done.returncode in (1, 2) and "Traceback" not in done.stderr
 run("umount", disk)
 mount()
 done = run(thalweg, "recover", disk / "run.h5", code=None)
-assert "is complete" in done.stderr, done.stderr
+assert "is complete" in done.stdout, done.stderr
 assert int(rows(disk / "run.h5").stdout) > 500
 print(f"{seconds:.1f} s")
 """

@@ -54,7 +54,7 @@ def test_when_the_recorder_is_killed_its_run_is_recovered(tmp_path: Path, thalwe
     with pytest.raises(OSError, match="signature"):
         columns(path)
     looked = thalweg_command("inspect", path)
-    assert "still open" in looked.stderr
+    assert "still open" in looked.stdout
     recovered = thalweg_command("recover", path)
     assert recovered.returncode == 0, recovered.stderr
     rows = columns(path)
@@ -118,7 +118,7 @@ def test_storage_that_is_too_slow_shows_as_dead_time(tmp_path: Path, thalweg_com
     )
     done = thalweg_command("record", "--out", tmp_path / "run.h5", *options)
     assert done.returncode == 0
-    assert "triggers are lost, because the on-board memory was full" in done.stderr
+    assert "triggers are lost, because the on-board memory was full" in done.stdout
 
 
 def test_without_a_rate_nothing_is_lost_however_slow_storage_is(tmp_path: Path) -> None:
@@ -147,7 +147,7 @@ def test_on_a_full_disk_the_file_is_closed_with_what_it_has(tmp_path: Path, thal
     assert "Traceback" not in done.stderr
     rows = sum(len(table["timestamp"]) for table in columns(tmp_path / "run.h5").values())
     assert rows > 1000
-    assert f"Recorded {rows:,} records" in done.stderr
+    assert f"Recorded {rows:,} records" in done.stdout
     assert thalweg_command("verify", tmp_path / "run.h5").returncode == 0
 
 

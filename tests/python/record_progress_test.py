@@ -64,6 +64,6 @@ def test_many_channels_fit_on_the_screen() -> None:
 
 def test_the_same_as_a_sentence() -> None:
     assert progress_sentence(busy(2)) == (
-        "1 min 15 s: 42 MB/s, 10,000 records, stored/raw 0.300, queue 50%, durable lag 0.8 s, dead time 10.0%, "
+        "1 min 15 s: 42 MB/s, 10,000 records, stored/raw 0.300, buffers 50% full, durable lag 0.8 s, dead time 10.0%, "
         "1,000 lost, disk full in 1 h 00 min"
     )

@@ -97,7 +97,8 @@ def test_twice_while_it_is_closed_says_what_happened(tmp_path: Path, delay: floa
         assert "adler32" in text
     else:
         assert "abandoned on the second interrupt" in text
-        assert "is not complete" in text if is_open else "may not be complete" in text
+        # Closing goes on until the process ends, which may be before or after the file is complete.
+        assert "may not be complete" in text or (is_open and "is not complete" in text)
         if is_open:
             tw.recover(path)
     assert not tw.open(path).is_open

@@ -225,7 +225,7 @@ def test_a_run_that_was_killed_is_not_called_sound(tmp_path: Path, thalweg_comma
     with recording(path, *SMALL, "--rate", "1kHz") as recorder:
         done = thalweg_command("verify", path)
         assert done.returncode == 0, done.stderr
-        assert "The run is still open" in done.stderr
+        assert "The run is still open" in done.stdout
         assert not tw.verify(path).is_unfinished
         recorder.signal(signal.SIGINT)
         recorder.report()
@@ -233,15 +233,15 @@ def test_a_run_that_was_killed_is_not_called_sound(tmp_path: Path, thalweg_comma
     killed(path)
     done = thalweg_command("verify", path)
     assert done.returncode == 1
-    assert "sound" not in done.stderr
-    assert f"no process writes it: `thalweg recover {path}` completes it" in done.stderr
+    assert "sound" not in done.stdout
+    assert f"no process writes it: `thalweg recover {path}` completes it" in done.stdout
     assert json.loads(thalweg_command("verify", "--json", path).stdout)["writers"] == "ended"
     assert tw.verify(path).is_unfinished
-    assert "No process writes it now" in thalweg_command("inspect", path).stderr
+    assert "No process writes it now" in thalweg_command("inspect", path).stdout
     assert thalweg_command("recover", path).returncode == 0
     done = thalweg_command("verify", path)
     assert done.returncode == 0
-    assert "sound" in done.stderr
+    assert "sound" in done.stdout
 
 
 def test_errors_of_closed_files_end_nothing(files: Files) -> None:

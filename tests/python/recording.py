@@ -36,9 +36,7 @@ class Recorder:
         self.said = said
 
     def workers(self) -> list[int]:
-        return [
-            int(pid) for pid in Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
-        ]
+        return workers_of(self.process)
 
     def signal(self, number: signal.Signals) -> None:
         self.process.send_signal(number)
@@ -123,6 +121,18 @@ def compass_file(path: Path, records: int = 40, samples: int = 100) -> dict[int,
         written[channel].append((stamp, energy, values))
     path.write_bytes(content)
     return written
+
+
+def workers_of(recorder: subprocess.Popen[str]) -> list[int]:
+    return [int(pid) for pid in Path(f"/proc/{recorder.pid}/task/{recorder.pid}/children").read_text().split()]
+
+
+def kill_with_workers(recorder: subprocess.Popen[str]) -> None:
+    """Returns when no process of it holds the run any more: its workers end a moment after it."""
+    workers = workers_of(recorder)
+    recorder.kill()
+    recorder.wait()
+    wait_for(lambda: not any(map(is_alive, workers)))
 
 
 def is_alive(pid: int) -> bool:

@@ -2,14 +2,13 @@
 
 import json
 import re
-import signal
 from pathlib import Path
 
 import numpy as np
 import pytest
 import uproot
 from jsroot import tables_of
-from recording import SMALL, record, recording, wait_for
+from recording import SMALL, kill_with_workers, record, recording, wait_for
 
 import thalweg as tw
 
@@ -34,13 +33,13 @@ def test_the_same_records_as_in_hdf5(run_file: Path, tmp_path: Path) -> None:
 
 
 def test_inspect_and_verify(run_file: Path, thalweg_command) -> None:
-    said = thalweg_command("inspect", run_file).stderr
+    said = thalweg_command("inspect", run_file).stdout
     assert "ch0, ch1, ch2: 1,000 rows each" in said
     assert re.search(r"timestamp +uint64 +ps +uint64\+zstd-3", said)
     assert "run_number: 3" in said
     facts = json.loads(thalweg_command("inspect", run_file, "--json").stdout)
     assert facts["tables"][0]["columns"]["waveform/values"]["raw_bytes"] == 1000 * 64 * 2
-    assert "sound" in thalweg_command("verify", run_file).stderr
+    assert "sound" in thalweg_command("verify", run_file).stdout
 
 
 def test_a_flipped_byte_is_found_and_named(run_file: Path, tmp_path: Path, thalweg_command) -> None:
@@ -51,7 +50,7 @@ def test_a_flipped_byte_is_found_and_named(run_file: Path, tmp_path: Path, thalw
     (tmp_path / "flipped.root").write_bytes(content)
     done = thalweg_command("verify", tmp_path / "flipped.root")
     assert done.returncode == 1
-    assert "table 'ch1', column 'timestamp'" in done.stderr
+    assert "table 'ch1', column 'timestamp'" in done.stdout
 
 
 def test_plot(run_file: Path, tmp_path: Path, thalweg_command) -> None:
@@ -85,8 +84,7 @@ def test_a_run_that_is_being_written_and_is_killed(tmp_path: Path, thalweg_comma
         assert facts["is_open"]
         assert {each["pid"] for each in facts["producers"]} == set(recorder.workers())
         assert thalweg_command("plot", path, "--out", tmp_path / "live.png").returncode == 0
-        recorder.signal(signal.SIGKILL)
-        recorder.process.wait()
+        kill_with_workers(recorder.process)
         done = thalweg_command("recover", path, "--json")
         assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["tables"][0]["rows"] > 300

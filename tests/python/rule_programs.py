@@ -7,6 +7,11 @@ from dataclasses import dataclass
 
 START = "import os, sys\npath = sys.argv[1]\nfd = os.open(path, os.O_RDWR | os.O_CREAT)\n"
 BIG = "os.pwrite(fd, bytes(1 << 20), 0)\n"
+# A mapped file of which no page is in memory.
+TOUCHED = (
+    "import mmap\nos.pwrite(fd, bytes(1 << 26), 0); os.fsync(fd); os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)\n"
+    "memory = mmap.mmap(fd, 1 << 26); memory.madvise(mmap.MADV_RANDOM)\n"
+)
 # Rule: a program that breaks it, and one that does not.
 FILES = {
     "small requests": (
@@ -38,6 +43,18 @@ FILES = {
         "for i in range(1000): os.pwrite(fd, bytes(8192), i * 8192)",
     ),
     "no sync": (f"{BIG}", f"{BIG}os.fsync(fd)"),
+    "written synchronously": (
+        "own = os.open(path, os.O_RDWR | os.O_SYNC)\nfor i in range(200): os.pwrite(own, bytes(4096), i * 4096)",
+        "own = os.open(path, os.O_RDWR)\nfor i in range(200): os.pwrite(own, bytes(4096), i * 4096)",
+    ),
+    "many small files": (
+        "for i in range(1500): open(f'{path}{i}', 'w').write('x' * 300)",
+        "for i in range(1500): os.pwrite(fd, bytes(300), i * 300)",
+    ),
+    "page faults": (
+        f"{TOUCHED}for i in range(2000): memory[i * 7919 % 16384 * 4096]",
+        f"{TOUCHED}os.pread(fd, 1 << 26, 0)",
+    ),
     "sync storm": (
         "for i in range(200): os.pwrite(fd, bytes(4096), i * 4096); os.fsync(fd)",
         "for i in range(200): os.pwrite(fd, bytes(4096), i * 4096)\nos.fsync(fd)",
@@ -88,6 +105,10 @@ STREAMS = {
         STREAM.format('for (int i = 0; i < 1000; ++i) { fprintf(file, "%d\\n", i); fflush(file); }'),
         STREAM.format('for (int i = 0; i < 1000; ++i) fprintf(file, "%d\\n", i);'),
     ),
+    "single items": (
+        STREAM.format("for (int i = 0; i < 120000; ++i) fwrite(&i, sizeof i, 1, file);"),
+        STREAM.format("static int data[120000]; fwrite(data, sizeof *data, 120000, file);"),
+    ),
     "single bytes": (
         STREAM.format("for (int i = 0; i < 60000; ++i) fputc('x', file);"),
         STREAM.format("char data[60000] = {0}; fwrite(data, 1, sizeof data, file);"),
@@ -107,6 +128,10 @@ HDF5 = {
     "objects opened again and again": (
         "file = h5py.File(path, 'w'); file['x'] = np.arange(5000)\nfor i in range(1500): file['x'][i]",
         "file = h5py.File(path, 'w'); file['x'] = np.arange(5000); x = file['x']\nfor i in range(1500): x[i]",
+    ),
+    "HDF5 files opened again and again": (
+        "h5py.File(path, 'w')['x'] = np.arange(5000)\nfor i in range(60): h5py.File(path)['x'][i]",
+        "h5py.File(path, 'w')['x'] = np.arange(5000)\nx = h5py.File(path)['x']\nfor i in range(60): x[i]",
     ),
     "HDF5 flushes": (
         f"{FLAT}for i in range(200): x[2] = i; file.flush()",
@@ -192,10 +217,16 @@ TOGETHER = over_mpi("for (int i = 0; i < 4; ++i) " + WRITE.format("write_at_all"
 ENABLED = ("romio_cb_write", "enable")
 TWO = (*ENABLED, "cb_config_list", "*:2", "cb_nodes", "2")
 BARRIERS = over_mpi("for (int i = 0; i < 10; ++i) MPI_Barrier(MPI_COMM_WORLD);")
+READ = "MPI_File_read_at(file, (MPI_Offset)({}), data, {}, MPI_BYTE, MPI_STATUS_IGNORE);"
+SHARED = WRITE.format("write_at", f"rank * {MIB}", MIB) + " MPI_File_sync(file); MPI_Barrier(MPI_COMM_WORLD); {}"
 RANKS = {
     "one rank does all": (
         Run(over_mpi(f"if (!rank) {WRITE.format('write_at', 0, MIB)}")),
         Run(over_mpi(WRITE.format("write_at", f"rank * {MIB}", MIB))),
+    ),
+    "same reads of all ranks": (
+        Run(over_mpi(SHARED.format(READ.format(0, 2 * MIB)))),
+        Run(over_mpi(SHARED.format(READ.format(f"rank * {MIB}", MIB)))),
     ),
     "straggler": (
         Run(
@@ -208,6 +239,15 @@ RANKS = {
     ),
     "independent and interleaved": (Run(MANY_SMALL), Run(FEW_LARGE)),
     "collective and apart": (Run(TOGETHER, (*ENABLED, "cb_config_list", "*:1"), gathers=True), Run(TOGETHER)),
+    "MPI-IO files opened again and again": (
+        Run(
+            over_mpi(
+                "for (int i = 0; i < 60; ++i) { MPI_File own;"
+                "MPI_File_open(MPI_COMM_WORLD, words[1], MPI_MODE_RDWR, info, &own); MPI_File_close(&own); }"
+            )
+        ),
+        Run(FEW_LARGE),
+    ),
     "shared file pointer": (
         Run(
             over_mpi(

@@ -64,19 +64,23 @@ def answer_of(bytes_: bytes) -> Answer:
 
 
 @contextlib.contextmanager
-def shown(folder: Path | str, *options: object) -> Iterator[Shown]:
-    words = [THALWEG, "serve", str(folder), *map(str, options), "--listen", "127.0.0.1:0"]
+def shown(
+    place: Path | str, *options: object, command: str = "serve", code: int = 0, said: str = ""
+) -> Iterator[Shown]:
+    """`said` is in what it says at the end; if it is empty, nothing is said."""
+    words = [THALWEG, command, str(place), *map(str, options), "--listen", "127.0.0.1:0"]
     process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     try:
         assert process.stderr is not None
-        said = process.stderr.readline()
-        found = re.search(r"is shown at (http://\S+)", said)
-        assert found, said + process.stderr.read()
+        line = process.stderr.readline()
+        found = re.search(r"is shown at (http://\S+)", line)
+        assert found, line + process.stderr.read()
         yield Shown(found[1], process)
         if process.poll() is None:  # the test has not killed it
             process.send_signal(signal.SIGTERM)  # SIGINT is ignored in what a shell runs in the background
             _, errors = process.communicate(timeout=60)
-            assert (process.returncode, errors) == (0, ""), errors
+            assert process.returncode == code, errors
+            assert said in errors if said else errors == "", errors
     finally:
         process.kill()
         process.communicate()

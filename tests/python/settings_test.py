@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from mpis import OMPIO, ROMIO, Mpi
-from rule_programs import FEW_LARGE, H5PY
+from rule_programs import FEW_LARGE, H5PY, over_mpi
 from tracing import MPI_COMPILER, MPI_RUN, compile_c, trace
 
 from thalweg._explain.judged import Judged
@@ -51,11 +51,68 @@ def test_variables(tmp_path: Path, code: str, environment: dict[str, str], state
         (", rdcc_nbytes=1 << 24", "", "chunk_cache", "inert"),
         (", rdcc_nbytes=1000", ", chunks=(10_000,)", "chunk_cache", "inert"),
         (", rdcc_nbytes=1 << 24", ", chunks=(10_000,)", "chunk_cache", "cannot be told"),
+        (", locking=False", "", "file_locking", "in effect"),
+        (", libver='latest'", "", "libver_bounds", "cannot be told"),
+        (", fs_strategy='page', fs_page_size=65536, page_buf_size=1 << 20", "", "page_buffer", "cannot be told"),
     ],
 )
 def test_properties(tmp_path: Path, options: str, more: str, name: str, state: str) -> None:
     judged = of_h5py(tmp_path, WRITE.format(options, more))
     assert (judged[name].kind, judged[name].state) == ("property", state), judged
+
+
+def test_a_chunk_cache_that_is_the_cause_is_in_effect(tmp_path: Path) -> None:
+    code = (
+        "h5py.File(path, 'w').create_dataset('x', data=np.ones((64, 40_000)), chunks=(64, 10_000), compression='lzf')\n"
+    )
+    judged = of_h5py(tmp_path, f"{code}x = h5py.File(path, rdcc_nbytes=1000)['x']\nfor i in range(9): x[i]")
+    assert judged["chunk_cache"].state == "in effect", judged
+    assert "read a chunk again" in judged["chunk_cache"].why
+
+
+def test_the_chunk_cache_of_one_dataset_is_listed(tmp_path: Path) -> None:
+    code = (
+        "h5py.File(path, 'w').create_dataset('x', data=np.ones((64, 40_000)), chunks=(64, 10_000), compression='lzf')\n"
+        "access = h5py.h5p.create(h5py.h5p.DATASET_ACCESS); access.set_chunk_cache(521, 1 << 16, 0.5)\n"
+        "x = h5py.Dataset(h5py.h5d.open(h5py.File(path).id, b'x', access))\nfor i in range(9): x[i]"
+    )
+    judged = of_h5py(tmp_path, code)["chunk_cache of x"]
+    assert (judged.asked, judged.state) == (str(1 << 16), "in effect"), judged
+
+
+# Hints, and what became of them in a program that makes independent, contiguous writes, or only reads.
+WITHOUT_EFFECT = {
+    FEW_LARGE: ("romio_ds_write=enable", "ind_wr_buffer_size=65536", "striping_unit=1048576", "romio_cb_read=enable"),
+    over_mpi("MPI_File_read_at(file, rank * 4096, data, 4096, MPI_BYTE, MPI_STATUS_IGNORE);"): (
+        *("cb_nodes=1", "romio_cb_read=enable", "romio_ds_read=enable", "ind_rd_buffer_size=65536"),
+        "romio_cb_write=enable",
+    ),
+}
+
+
+@pytest.mark.skipif(MPI_RUN is None, reason="there is no MPICH: `tools/system-packages bench` installs it")
+@pytest.mark.parametrize("source", WITHOUT_EFFECT, ids=["writes", "reads"])
+def test_hints_that_no_call_shows_are_not_in_effect(tmp_path: Path, source: str) -> None:
+    hints = WITHOUT_EFFECT[source]
+    words = [word for hint in hints for word in hint.split("=")]
+    program = compile_c(tmp_path, source, compiler=MPI_COMPILER)
+    traced = trace(tmp_path / "t.root", MPI_RUN, "-n", 2, program, tmp_path / "out", *words)
+    states = {each.name: each.state for each in explain(str(traced.path)).settings if each.kind == "hint"}
+    assert states == {hint.split("=")[0]: "inert" for hint in hints}
+
+
+@pytest.mark.skipif(MPI_RUN is None, reason="there is no MPICH: `tools/system-packages bench` installs it")
+def test_a_file_of_misspelt_hints_is_inert(tmp_path: Path) -> None:
+    program = compile_c(tmp_path, FEW_LARGE, compiler=MPI_COMPILER)
+    (tmp_path / "hints").write_text("cb_ndoes 3\nnonsense_key 7\n")
+    environment = {**os.environ, "ROMIO_HINTS": str(tmp_path / "hints")}
+    traced = trace(tmp_path / "t.root", MPI_RUN, "-n", 2, program, tmp_path / "out", env=environment)
+    states = {each.name: (each.kind, each.state) for each in explain(str(traced.path)).settings}
+    assert states == {
+        "ROMIO_HINTS": ("variable", "inert"),
+        "cb_ndoes": ("hint of a file", "inert"),
+        "nonsense_key": ("hint of a file", "inert"),
+    }
 
 
 def test_defaults_are_no_settings(tmp_path: Path) -> None:

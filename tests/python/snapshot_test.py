@@ -60,7 +60,7 @@ def test_the_command(recorded: tuple[Path, subprocess.Popen[str]], thalweg_comma
     wait_for_rows(path, path.with_name(f"other{path.suffix}"))
     done = thalweg_command("snapshot", path, "--out", out)
     assert done.returncode == 0, done.stderr
-    assert f"{out} has " in done.stderr
+    assert f"{out} has " in done.stdout
     assert check(out)
     again = thalweg_command("snapshot", path, "--out", out)
     assert (again.returncode, again.stdout) == (2, "")

@@ -176,6 +176,8 @@ def column_items(kind: Kind) -> None:
 
 COLUMN: dict[str, Callable[[Kind], Any]] = {
     "__array__": lambda kind: assert_(np.asarray(column(kind)).tolist() == kind.x),
+    "__dlpack__": lambda kind: assert_(np.from_dlpack(column(kind)).tolist() == kind.x),
+    "__dlpack_device__": lambda kind: assert_(column(kind).__dlpack_device__() == (1, 0)),
     "__getitem__": column_items,
     "__iter__": lambda kind: assert_(list(column(kind)) == kind.x),
     "__len__": lambda kind: assert_(len(column(kind)) == len(kind.rows)),
@@ -209,7 +211,9 @@ def run_items(kind: Kind) -> None:
 
 
 def shown_as_file(kind: Kind) -> None:
-    if kind.is_file and kind.by_core:
+    if not kind.is_one_file:
+        refused("cannot be shown as one file", kind.run.as_file)
+    elif kind.is_file and kind.by_core:
         assert is_same(tw.open(kind.run.as_file())["t"].read(), kind)
     elif kind.is_file:
         assert kind.run.as_file().read() == Path(kind.run.path).read_bytes()
@@ -235,6 +239,7 @@ RUN: dict[str, Callable[[Kind], Any]] = {
     "as_file": shown_as_file,
     "attrs": lambda kind: assert_(isinstance(kind.run.attrs, tw.Attributes)),
     "close": closed_run,
+    "column": lambda kind: assert_(kind.run.column("t/x")[:].tolist() == kind.x),
     "follow": lambda kind: follow(kind, lambda: kind.run.follow(timeout=5)),
     "get": lambda kind: assert_(kind.run.get("nothing") is None),
     "group_attrs": lambda kind: assert_(isinstance(kind.run.group_attrs, dict)),
@@ -247,6 +252,7 @@ RUN: dict[str, Callable[[Kind], Any]] = {
     "metadata": lambda kind: assert_(isinstance(kind.run.metadata, dict)),
     "notes": lambda kind: assert_(kind.run.notes == ()),
     "origin": lambda kind: assert_(kind.run.origin.path == kind.run.path),
+    "parts": lambda kind: assert_(sum(len(part["t"]) for part in kind.run.parts) == len(kind.rows)),
     "path": lambda kind: assert_(kind.run.path != ""),
     "problems": lambda kind: assert_(kind.run.problems == ()),
     "refresh": lambda kind: assert_(is_same(kind.run.refresh()["t"].read(), kind)),
@@ -262,7 +268,7 @@ def assert_(is_true: bool) -> None:
 
 SPECIAL = {
     *("__array__", "__contains__", "__enter__", "__exit__", "__getitem__", "__iter__", "__len__"),
-    *("__arrow_c_stream__", "__reduce__", "__repr__"),
+    *("__arrow_c_stream__", "__dlpack__", "__dlpack_device__", "__reduce__", "__repr__"),
 }
 
 
@@ -305,7 +311,7 @@ def test_after_close_each_works_or_says_that_it_was_closed(whole: Kind, of: str)
     given = {"table": whole.table, "column": column(whole), "run": whole.run}[of]
     whole.run.close()
     of_items = {"table": "x", "column": slice(None), "run": "t"}[of]
-    needed = {"page_ends": (1,), "get": ("t",), "__getitem__": (of_items,), "__contains__": ("x",)}
+    needed = {"page_ends": (1,), "get": ("t",), "column": ("t/x",), "__getitem__": (of_items,), "__contains__": ("x",)}
     for name in sorted(members(given) - {"__exit__", "__enter__", "__array__"}):
         try:
             found = getattr(given, name)

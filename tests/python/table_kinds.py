@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import thalweg as tw
+from thalweg import _core
 
 ROWS = 10
 X = np.arange(ROWS) * 3 - 7
@@ -28,6 +29,7 @@ class Kind:
     is_file: bool = True
     is_part: bool = False
     by_core: bool = True
+    is_one_file: bool = True
 
     @property
     def x(self) -> list[int]:
@@ -70,6 +72,19 @@ def merged(folder: Path) -> Iterator[Kind]:
     yield Kind(run, run["t"], [*range(ROWS), *range(ROWS)])
 
 
+def files_that_continue(folder: Path) -> Iterator[Kind]:
+    first, second = folder / "part-1.h5", folder / "part-2.h5"
+    if not second.exists():
+        before = tw.create(first, SCHEMA)
+        after = tw.Writer(_core.create_next(before._core, str(second), _core.CreateOptions(), {}), {})
+        _core.continue_in(before._core, after._core)
+        for out in (before, after):
+            out.producer("t").append(x=X, v=V)
+            out.close()
+    run = tw.open(first, next_files=True)
+    yield Kind(run, run["t"], [*range(ROWS), *range(ROWS)], by_core=False, is_one_file=False)
+
+
 def file_object(folder: Path) -> Iterator[Kind]:
     run = tw.open(io.BytesIO(stored(folder / "run.h5").read_bytes()))
     yield Kind(run, run["t"], list(range(ROWS)), is_file=False)
@@ -107,6 +122,16 @@ def some_rows_of(make: Callable[[Path], Iterator[Kind]]) -> Callable[[Path], Ite
 
 
 WHOLE = {
-    each.__name__: each for each in (stored_hdf5, stored_rntuple, open_run, merged, file_object, ttree, read_by_h5py)
+    each.__name__: each
+    for each in (
+        stored_hdf5,
+        stored_rntuple,
+        open_run,
+        merged,
+        files_that_continue,
+        file_object,
+        ttree,
+        read_by_h5py,
+    )
 }
 KINDS = WHOLE | {f"some rows, {name}": some_rows_of(make) for name, make in WHOLE.items()}

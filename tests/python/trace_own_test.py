@@ -148,6 +148,30 @@ def test_threads_and_processes_of_a_run_each_say_their_own(tmp_path: Path, suffi
     assert sum(each.device.writes for each in own if each.device) == len(claims)
 
 
+def test_children_that_are_forked_while_threads_begin_are_traced(tmp_path: Path) -> None:
+    """A thread of the parent may be about to be traced at the moment of the fork; it does not exist in the child."""
+    script = """
+import os, sys, threading
+def write(name):
+    fd = os.open(os.path.join(sys.argv[1], name), os.O_CREAT | os.O_WRONLY)
+    os.write(fd, b"x")
+    os.close(fd)
+for number in range(40):
+    threads = [threading.Thread(target=write, args=(f"thread{number}-{i}",)) for i in range(4)]
+    for thread in threads: thread.start()
+    pid = os.fork()
+    if pid == 0:
+        write(f"child{number}")
+        os._exit(0)
+    os.waitpid(pid, 0)
+    for thread in threads: thread.join()
+"""
+    traced = trace(tmp_path / "t.root", sys.executable, "-c", script, tmp_path)
+    assert traced.done.returncode == 0, traced.said
+    for number in range(40):
+        assert [call["name"] for call in traced.calls(of=f"/child{number}") if call["name"] == "write"], number
+
+
 def test_what_a_killed_process_was_doing_is_there(tmp_path: Path) -> None:
     # No process commits while the parent is stopped, so the child's claims wait for space that is never allocated.
     script = (
@@ -205,7 +229,7 @@ def test_explain_splits_the_time_of_a_recording(tmp_path: Path) -> None:
     assert account.device.busy_s * account.device.at_once == pytest.approx(
         account.device.writes * account.device.mean_s, rel=1e-3
     )
-    said = subprocess.run([THALWEG, "explain", traced.path], capture_output=True, text=True, check=True).stderr
+    said = subprocess.run([THALWEG, "explain", traced.path], capture_output=True, text=True, check=True).stdout
     assert "own work of Thalweg: " in said
     assert f"encode_page {work['encode_page'].seconds:.3g} s ({work['encode_page'].count:,} of " in said
     assert f"asynchronous writes: {account.device.writes:,} (" in said
@@ -251,7 +275,7 @@ def test_a_place_in_the_queue_has_one_write_at_a_time(tmp_path: Path) -> None:
     writes = load_trace(str(traced.path)).in_flight
     times = {"start": np.array([0.0, 1.0, 1.5, 3.0]), "duration": np.array([2.0, 1.0, 1.0, 1.0])}
     some = writes.where(np.arange(4))
-    some = type(some)(**{**vars(some), **times})
+    some = some.replaced(**times)
     assert places_of(some).tolist() == [0, 1, 2, 0]
     at, count = under_way(some)
     assert list(zip(at.tolist(), count.tolist(), strict=True))[:3] == [(0.0, 1), (1.0, 2), (1.5, 3)]

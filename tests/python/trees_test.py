@@ -129,8 +129,8 @@ def test_inspect_shows_trees(has_rntuple: bool, tree_file: Path, thalweg_command
         }
     shown = thalweg_command("inspect", tree_file)
     assert shown.returncode == 0, shown.stderr
-    assert "events: 300 rows (all)" in shown.stderr
-    assert "uproot" in shown.stderr
+    assert "events: 300 rows (all)" in shown.stdout
+    assert "uproot" in shown.stdout
 
 
 def test_verify_reads_trees(tree_file: Path, thalweg_command) -> None:

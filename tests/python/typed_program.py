@@ -23,6 +23,11 @@ assert_type(table.read(), tw.Rows)
 assert_type(table.read()[1:], tw.Rows)
 assert_type(len(table), int)
 assert_type(table.keys(), list[str])
+assert_type(run.column("t/x"), tw.Column)
+assert_type(run.column("t/x").shape, tuple[int, ...])
+assert_type(run.parts, tuple[tw.Run, ...])
+assert_type(tw.open([sys.argv[1]]), tw.Run)
+assert_type(out.report, tw.RunReport)
 for batch in table.batches(rows=2):
     assert_type(batch, tw.Rows)
 for new in run.follow():

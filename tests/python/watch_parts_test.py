@@ -1,0 +1,88 @@
+"""The parts of `thalweg watch` that need no server: messages, histograms, peaks."""
+
+import errno
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from thalweg._hits.histogram import BINS, EnergyHistogram
+from thalweg._hits.peaks import peak_in
+from thalweg._watching.idle import use_idle_time
+from thalweg._watching.shown import Shown
+
+
+def test_changes_lead_to_the_newest_state_from_any_version() -> None:
+    rng = np.random.default_rng(2)
+    shown = Shown()
+    lengths = [100, 3, 57]
+    counts = [np.zeros(length, np.uint64) for length in lengths]
+    seen: list[tuple[int, int, np.ndarray]] = [(0, 0, np.zeros(160))]
+    for turn in range(60):
+        for each in counts:
+            each[rng.integers(0, len(each), 2)] += np.uint64(rng.integers(1, 5))
+        if turn == 30:
+            counts[0][5] = 2**40
+        blocks = [({"width": 1.0 if turn < 45 else 2.0}, each) for each in counts]
+        shown.update(blocks, {"turn": turn, "fixed": "x"})
+        version, epoch, values = seen[rng.integers(0, len(seen))]
+        message, version, epoch = shown.message(version, epoch)
+        length = int.from_bytes(message[:4], "little")
+        assert (4 + length) % 8 == 0
+        head = json.loads(message[4 : 4 + length])
+        numbers, values = message[4 + length :], values.copy()
+        if head["whole"]:
+            values[:] = np.frombuffer(numbers, "<" + head["kind"])
+        else:
+            places = np.frombuffer(numbers, "<u4", head["count"])
+            at = len(numbers) - head["count"] * int(head["kind"][1])
+            assert at % int(head["kind"][1]) == 0
+            values[places] = np.frombuffer(numbers, "<" + head["kind"], head["count"], at)
+        np.testing.assert_array_equal(values, np.concatenate(counts))
+        assert head["turn"] == turn
+        seen.append((version, epoch, values))
+
+
+def test_the_width_of_bins_does_not_depend_on_the_order() -> None:
+    values = np.random.default_rng(4).exponential(20_000, 5000)
+    values[:3] = (np.nan, -1, np.inf)
+    one, other = EnergyHistogram(), EnergyHistogram()
+    one.add(values)
+    for part in np.array_split(values[::-1], 50):
+        other.add(part)
+    assert one.width == other.width == 2 ** np.ceil(np.log2(values[3:].max() / BINS))
+    np.testing.assert_array_equal(one.counts, other.counts)
+    assert (one.counts.sum(), one.outside, other.outside) == (4997, 3, 3)
+
+
+def test_peaks_are_found_where_they_are() -> None:
+    rng = np.random.default_rng(5)
+    flat = rng.uniform(0, 600, 8000)
+    for shift, is_there, drifts in ((0, True, False), (4, True, True), (None, False, False)):
+        energies = EnergyHistogram(650)
+        energies.add(flat if shift is None else np.concatenate([flat, rng.normal(133 + shift, 4, 3000)]))
+        peak = peak_in(energies, (123, 143))
+        assert peak is not None
+        assert (peak.is_there, peak.has_drifted) == (is_there, drifts)
+        if shift is not None:
+            # What lies beyond the window is not seen, which draws the centre to the middle.
+            assert 0.8 * shift - 0.5 < peak.centre - 133 < shift + 0.5
+            assert 2000 < peak.counts < 3300
+    assert peak_in(EnergyHistogram(650), (123, 143)) is None
+
+
+def test_that_idle_time_is_refused_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "sched_setscheduler", refuse)
+    assert use_idle_time() == "Operation not permitted"
+
+
+def test_it_uses_only_idle_time() -> None:
+    code = "import os; from thalweg._watching.idle import use_idle_time as use; use(); print(os.sched_getscheduler(0))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == f"{os.SCHED_IDLE}\n"
