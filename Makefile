@@ -7,6 +7,10 @@ SECONDS ?= 60
 ONLY ?=
 GAME ?= record
 FOLDER ?= $(DATA)
+# Three more of format fail under qemu, not yet explained or since it starts programs: hdf5_files, rntuple_container,
+# rntuple_writing.
+CHECKED_FOR_ARM := base codec model format format_hdf5 format_hdf5_ours format_rntuple_envelopes \
+    format_rntuple_schema format_rntuple_reading
 venv := .venv/bin
 sources := $(shell find thalweg cmake python -not -name '*.test.cc' -not -path '*/__pycache__*') CMakeLists.txt README.md
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -14,7 +18,7 @@ export PYTHON
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build docs test test-root test-hdf5-2 demo demo-readout campaign kills doors foreign judges bench asan tsan fuzz check lint format install wheel clean build-packages test-packages judges-packages bench-packages lint-packages root-judges-packages
+.PHONY: help build docs test test-root test-hdf5-2 demo demo-readout manual sdist campaign kills doors devices laws foreign judges planted bench asan tsan fuzz check lint format install wheel clean build-packages test-packages judges-packages bench-packages lint-packages root-judges-packages check-arm arm-packages wheel-packages
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -53,6 +57,15 @@ kills: .venv/test ## Kill recordings, jobs (GAME=derive) or saves (GAME=checkpoi
 
 doors: .venv/test ## Open runs as files, and through as_file, serve and mount, for SECONDS while they are written and killed
 	@OPENBLAS_NUM_THREADS=1 $(venv)/python tests/python/doors_campaign.py $(SECONDS)
+
+devices: .venv/test ## Record for SECONDS from devices that crash, hang, overflow, are unplugged and killed
+	@OPENBLAS_NUM_THREADS=1 $(venv)/python tests/python/devices_campaign.py $(SECONDS)
+
+planted: bench-packages .venv/test ## Trace programs with planted faults, and healthy ones, serial and over two MPIs: what does explain name?
+	@$(venv)/python -m pytest -q --long tests/python/planted_test.py
+
+laws: .venv/test ## Search settings of MPI-IO on storages with a known law: how often the best of 200 is found (half an hour a law)
+	@PYTHONPATH=tests/python $(venv)/python tests/python/tune_campaign.py
 
 judges: judges-packages test-packages .venv/test ## Cut the power, fail calls and devices, cache folders, for SECONDS, as root; add up
 	@OPENBLAS_NUM_THREADS=1 $(venv)/python tests/judges/campaign.py --seconds $(SECONDS) --total build/judges/total.json
@@ -93,8 +106,20 @@ install: build-packages ## Install the C++ libraries for find_package and pkg-co
 	@cmake --build --preset install
 	@cmake --install build/install --component cpp
 
-wheel: build-packages build/hdf5/installed build/microhttpd/installed ## Build a wheel that runs elsewhere for each of PYTHONS
+wheel: build-packages wheel-packages build/hdf5/installed build/microhttpd/installed ## Build a wheel that runs elsewhere for each of PYTHONS
 	@$(PYTHON) tools/wheel.py build/wheel $(PYTHONS)
+
+sdist: .venv/tools ## Make the source distribution, build/wheel/dist, and build the package from it
+	@mkdir -p build/wheel/dist build/sdist && rm -f build/wheel/dist/*.tar.gz
+	@npm ci --prefix cmake/uplot --ignore-scripts --no-audit --no-fund --loglevel=error
+	@$(venv)/python -c "from scikit_build_core.build import build_sdist; print(build_sdist('build/wheel/dist'))"
+	@$(venv)/pip wheel -q --no-build-isolation --no-deps -w build/sdist build/wheel/dist/*.tar.gz
+
+check-arm: arm-packages ## Run most C++ tests of base, codec, model and format for aarch64, under qemu
+	@tools/check_arm build/arm $(CHECKED_FOR_ARM)
+
+manual: build ## Make pages for man and completions for shells from the commands, build/manual
+	@$(venv)/python tools/manual.py build/manual
 
 clean: ## Remove everything that was built, and .venv
 	rm -rf .venv build demo
@@ -165,5 +190,5 @@ build/microhttpd/installed: tools/build_microhttpd | build-packages
 	@$(venv)/pip install -q $(patsubst %,-r %,$(filter %.txt,$^))
 	@touch $@
 
-build-packages test-packages judges-packages bench-packages lint-packages: %-packages:
+build-packages test-packages judges-packages bench-packages lint-packages arm-packages wheel-packages: %-packages:
 	@tools/system-packages build $(filter-out build,$*)

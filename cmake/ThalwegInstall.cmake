@@ -1,5 +1,6 @@
 # thalweg_install(): what `find_package(thalweg)` and `pkg-config thalweg` find: the library `thalweg::thalweg`, which
-# is all folders together, one library per folder (thalweg::dataset, thalweg::format_hdf5, ...), and public headers.
+# is all folders together, one library per folder (thalweg::dataset, thalweg::format_hdf5, ...), public headers, and all
+# folders as a shared library (thalweg::shared, `pkg-config thalweg-shared`).
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
 
@@ -11,10 +12,8 @@ set(THALWEG_PUBLIC_HEADERS
   checkpoint/restore.h
   checkpoint/save.h
   checkpoint/saving.h
-  dataset/append/page_source.h
   dataset/append/producer.h
   dataset/append/struct_producer.h
-  dataset/append/struct_type.h
   dataset/append/work_unit.h
   dataset/complete/complete.h
   dataset/complete/recover.h
@@ -24,10 +23,10 @@ set(THALWEG_PUBLIC_HEADERS
   dataset/read/reader.h
   dataset/read/verify.h
   dataset/run/attach.h
+  dataset/run_reader.h
   dataset/shared_run.h
   dataset/writer.h
   derive/event_loop.h
-  derive/event_ranges.h
   derive/events.h
   model/attributes.h
   model/schema.h
@@ -63,6 +62,33 @@ function(thalweg_install_pkg_config targets)
   install(FILES "${PROJECT_BINARY_DIR}/thalweg.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig" COMPONENT cpp)
 endfunction()
 
+# thalweg_shared_library(TARGETS): libthalweg.so beside the static libraries, from the same objects: for programs that
+# should stay small, and for languages that load libraries. A program links one or the other, never both.
+function(thalweg_shared_library targets)
+  if(NOT PROJECT_IS_TOP_LEVEL OR THALWEG_SANITIZE OR THALWEG_FUZZ OR THALWEG_WHEEL)
+    return()
+  endif()
+  set(objects "")
+  foreach(target IN LISTS targets)
+    get_target_property(type ${target} TYPE)
+    if(type STREQUAL "STATIC_LIBRARY")
+      list(APPEND objects $<TARGET_OBJECTS:${target}>)
+    endif()
+  endforeach()
+  add_library(thalweg_shared SHARED ${objects})
+  set_target_properties(thalweg_shared PROPERTIES OUTPUT_NAME thalweg EXPORT_NAME shared LINKER_LANGUAGE CXX
+    VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+  target_link_libraries(thalweg_shared PRIVATE ${targets}) # for what they link of others; their objects are there
+  target_link_libraries(thalweg_shared INTERFACE fmt::fmt Threads::Threads)
+  target_include_directories(thalweg_shared INTERFACE
+    $<INSTALL_INTERFACE:include> $<INSTALL_INTERFACE:include/thalweg/internal>)
+  target_compile_features(thalweg_shared INTERFACE cxx_std_20)
+  install(TARGETS thalweg_shared EXPORT thalweg-targets LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT cpp)
+  file(RELATIVE_PATH THALWEG_PC_PREFIX "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
+  configure_file("${PROJECT_SOURCE_DIR}/cmake/thalweg-shared.pc.in" "${PROJECT_BINARY_DIR}/thalweg-shared.pc" @ONLY)
+  install(FILES "${PROJECT_BINARY_DIR}/thalweg-shared.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig" COMPONENT cpp)
+endfunction()
+
 function(thalweg_install)
   get_property(targets GLOBAL PROPERTY THALWEG_TARGETS)
   add_library(thalweg INTERFACE)
@@ -88,4 +114,5 @@ function(thalweg_install)
     set(headers \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_INCLUDEDIR}\")" COMPONENT cpp)
   install(SCRIPT "${PROJECT_SOURCE_DIR}/cmake/install_headers.cmake" COMPONENT cpp)
   thalweg_install_pkg_config("${targets}")
+  thalweg_shared_library("${targets}")
 endfunction()

@@ -35,13 +35,15 @@ class Program:
 
     def __init__(self, name: str, command: list[str]) -> None:
         self._name = name
-        self._process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
+        self._process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+        )
         self._reader = threading.Thread(target=self._show, daemon=True)
         self._reader.start()
 
     def _show(self) -> None:
-        assert self._process.stderr
-        for line in self._process.stderr:
+        assert self._process.stdout
+        for line in self._process.stdout:
             print(f"{self._name:>9} │ {line}", end="", file=sys.stderr, flush=True)
 
     @property

@@ -45,6 +45,8 @@ def includes(root: Path) -> Iterator[tuple[str, str, str]]:
         above = folder.rpartition("/")[0]
         for included in INCLUDE.findall(path.read_text()):
             used = included.rpartition("/")[0]
+            if not used:  # a header in include/thalweg, which is of no folder
+                continue
             is_of_whole = above in layers and OF_TESTS.search(name) and used not in {folder, *layers.get(folder, ())}
             yield name, above if is_of_whole else folder, used
 
