@@ -18,7 +18,7 @@ export PYTHON
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build docs test test-root test-hdf5-2 demo demo-readout manual sdist campaign kills doors devices laws foreign judges planted bench asan tsan fuzz check lint format install wheel clean build-packages test-packages judges-packages bench-packages lint-packages root-judges-packages check-arm arm-packages wheel-packages
+.PHONY: help build docs test test-root test-hdf5-2 demo demo-readout manual metrics sdist campaign kills doors devices laws foreign judges planted bench asan tsan fuzz check lint format install wheel clean build-packages test-packages judges-packages bench-packages lint-packages root-judges-packages check-arm arm-packages wheel-packages
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -117,6 +117,9 @@ sdist: .venv/tools ## Make the source distribution, build/wheel/dist, and build 
 
 check-arm: arm-packages ## Run most C++ tests of base, codec, model and format for aarch64, under qemu
 	@tools/check_arm build/arm $(CHECKED_FOR_ARM)
+
+metrics: .venv/test ## Take the table of metrics from running programs, and make dashboards, alerts and their page from it
+	@PYTHONPATH=tools $(venv)/python -m dashboards --look .
 
 manual: build ## Make pages for man and completions for shells from the commands, build/manual
 	@$(venv)/python tools/manual.py build/manual

@@ -44,6 +44,7 @@ constexpr SampleColumn<StreamReport> kOfStreams[] = {
     {"timeouts_total", "Half-filled blocks", kCounter, THALWEG_NUMBER(StreamReport, timeouts)},
     {"link_deaths_total", "How often the link fell silent", kCounter, THALWEG_NUMBER(StreamReport, deaths)},
     {"link_live", "1 while packets come", kGauge, THALWEG_NUMBER(StreamReport, live)},
+    {"link_enabled", "0 if the configuration disables the link", kGauge, THALWEG_NUMBER(StreamReport, enabled)},
 };
 
 constexpr SampleColumn<GroupReport> kOfGroups[] = {

@@ -1,0 +1,40 @@
+"""The table of metrics: what `/metrics` of a running handler and of a running recording have."""
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from prometheus_client.parser import text_string_to_metric_families
+
+PROGRAMS = ("readout", "record")
+
+
+@dataclass(frozen=True)
+class Metric:
+    name: str  # as queries name it; of a histogram without _bucket
+    kind: str  # counter, gauge or histogram
+    labels: tuple[str, ...]
+    help: str
+
+
+def metrics_of(exposition: str) -> list[Metric]:
+    """Returns the metrics of a page `/metrics` in the order of the page. Raises ValueError if it is none."""
+    found = []
+    for family in text_string_to_metric_families(exposition):
+        labels = tuple(dict.fromkeys(label for sample in family.samples for label in sample.labels if label != "le"))
+        name = f"{family.name}_total" if family.type == "counter" else family.name
+        found.append(Metric(name, family.type, labels, family.documentation))
+    return found
+
+
+def write_table(path: Path, table: dict[str, list[Metric]]) -> None:
+    plain = {program: [asdict(metric) for metric in table[program]] for program in PROGRAMS}
+    path.write_text(json.dumps(plain, indent=1) + "\n")
+
+
+def read_table(path: Path) -> dict[str, list[Metric]]:
+    plain = json.loads(path.read_text())
+    return {
+        program: [Metric(**(each | {"labels": tuple(each["labels"])})) for each in plain[program]]
+        for program in PROGRAMS
+    }
