@@ -26,6 +26,8 @@ def unit(name: str) -> configparser.SectionProxy:
     parser.read_string((UNITS / name).read_text())
     assert parser["Service"]["Restart"] == "always"
     assert parser["Service"]["RestartPreventExitStatus"] == "2"
+    assert parser["Service"]["Type"] == "notify"  # tests/python/notify_test.py has what is sent
+    assert int(parser["Service"]["WatchdogSec"]) >= 30
     return parser["Service"]
 
 

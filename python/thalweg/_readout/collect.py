@@ -10,9 +10,10 @@ from typing import Any
 
 from thalweg import _core
 from thalweg._base.errors import Error, UsageError
+from thalweg._base.notify import Notifier
 from thalweg._base.quantities import as_bytes, as_duration
 from thalweg._readout import configuration
-from thalweg._readout.live import LiveLine, Recent, times
+from thalweg._readout.live import LiveLine, Recent, show, times
 from thalweg._readout.signals import Stop, listening
 from thalweg._schema.tuning import Tuning
 from thalweg.readout import Counters
@@ -177,6 +178,7 @@ class Collection:
         self._error: Exception | None = None
         self._runner = threading.Thread(target=self._run, daemon=True)
         self._live = LiveLine(quiet=options.quiet, interval_s=options.interval_s)
+        self._notifier = Notifier()
 
     def _create_options(self) -> _core.CreateOptions:
         create = _core.CreateOptions()
@@ -205,10 +207,12 @@ class Collection:
         """Runs until the run ends, there are enough events, the duration is over, or a signal ends it."""
         with listening() as stop:
             self._runner.start()
+            self._notifier.ready(f"collecting into {self._options.out}")
             ended_by = self._watch(stop)
             seconds = time.monotonic() - self._begin_s
             if self._runner.is_alive():  # a second signal came while it waits for the disk or for handlers
                 return self._report("signal", seconds, None, "the collection was abandoned on the second signal")
+            self._notifier.busy(_CLOSE_TIMEOUT_NS * 1e-9 + 60)
             result, problem = self._close()
         self._live.close()
         if isinstance(self._error, UsageError):
@@ -226,8 +230,9 @@ class Collection:
             if not ended_by and (stop or 0 < self._options.duration_s <= elapsed_s):
                 ended_by = "signal" if stop else "duration"
                 self._collector.stop()
+                self._notifier.stopping("writing what was received")
             now = _Moment.of(self._collector)
-            self._live.show(now.sentence(recent.since(now), elapsed_s, bool(ended_by)))
+            show(self._live, self._notifier, now.sentence(recent.since(now), elapsed_s, bool(ended_by)))
         enough = 0 < self._options.events <= self._collector.rows()
         return ended_by or ("events" if enough else "run")
 

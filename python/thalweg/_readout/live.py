@@ -6,6 +6,7 @@ import time
 from collections import deque
 from typing import Generic, Protocol, TypeVar
 
+from thalweg._base.notify import Notifier
 from thalweg._base.stamps import stamped
 
 _RECENT_S = 1.0
@@ -72,6 +73,15 @@ class LiveLine:
                 sys.stderr.flush()
             except OSError:
                 self._is_closed = True
+
+
+def show(live: LiveLine, notifier: Notifier, sentence: str) -> None:
+    """Shows what a main loop sees, and feeds the watchdog of systemd with it."""
+    live.show(sentence)
+    notifier.alive(lambda: sentence)
+    if notifier.problem:
+        live.say(notifier.problem)
+        notifier.problem = ""
 
 
 def times(count: int) -> str:

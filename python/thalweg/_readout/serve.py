@@ -1,14 +1,17 @@
 """Runs a handler: changes its states on request, and reports on it."""
 
+import contextlib
 import threading
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 from thalweg import _core
 from thalweg._base.errors import Error, UsageError
+from thalweg._base.notify import Notifier
 from thalweg._base.quantities import as_bytes, as_duration
-from thalweg._readout.live import LiveLine, Recent, times
+from thalweg._readout.live import LiveLine, Recent, show, times
 from thalweg._readout.signals import Stop, listening
 
 _LOOK_S = 0.1
@@ -134,6 +137,7 @@ class Serving:
         self._config = options.config
         self._handler = _core.Handler(self._config)
         self._live = LiveLine(quiet=options.quiet, interval_s=options.interval_s)
+        self._notifier = Notifier()
         self._begin_s = 0.0
         self._reports: list[HandlerReport] = []
         self._control_lock = threading.Lock()  # signals and requests change states from different threads
@@ -148,12 +152,14 @@ class Serving:
         monitor = _core.monitor_of(self._handler, self._control) if listens else None
         if monitor:
             self._live.say(self._of_monitor(monitor))
+        self._notifier.ready(f"{self._config.name} is configured")
         with listening() as stop:
             if not self._options.hold:
                 self._wait_for_card(stop)
             self._watch(stop)
             self._live.close()
-            with self._control_lock:
+            self._notifier.stopping("stopping")
+            with self._in_control():
                 self._is_leaving.set()
                 if self._handler.state in ("running", "paused"):
                     self._live.say("stopping: the handler builds what the card has written; collectors fetch the rest")
@@ -172,7 +178,7 @@ class Serving:
         while ending.is_alive() and stop.times < 2:
             ending.join(_LOOK_S)
             now = _Moment.of(self._handler)
-            self._live.show(now.ending_sentence(recent.since(now)))
+            show(self._live, self._notifier, now.ending_sentence(recent.since(now)))
         self._live.close()
         self.was_cut_short = ending.is_alive()
         if self.was_cut_short:
@@ -197,7 +203,7 @@ class Serving:
         """Waits for the card, which may start later than its handler."""
         while not stop:
             try:
-                with self._control_lock:
+                with self._in_control():
                     if self._handler.state != "configured":
                         return
                     self._begin_run(self._options.run)
@@ -205,7 +211,7 @@ class Serving:
             except UsageError:
                 raise
             except Error as error:
-                self._live.show(f"waiting for the card: {error}")
+                show(self._live, self._notifier, f"waiting for the card: {error}")
 
     def _begin_run(self, number: int) -> None:
         self._renew_report()
@@ -235,7 +241,17 @@ class Serving:
             if problem != told and "gone" in problem + told:
                 self._live.say(problem or "the card is back")
             told = problem
-            self._live.show(now.sentence(recent.since(now), time.monotonic() - self._begin_s))
+            show(self._live, self._notifier, now.sentence(recent.since(now), time.monotonic() - self._begin_s))
+
+    @contextlib.contextmanager
+    def _in_control(self) -> Iterator[None]:
+        """Waits until no request for control is at work, which may take as long as `--drain`."""
+        while not self._control_lock.acquire(timeout=_LOOK_S):
+            self._notifier.alive(lambda: "waiting for a request for control")
+        try:
+            yield
+        finally:
+            self._control_lock.release()
 
     def _control(self, verb: str, body: str) -> tuple[int, str]:
         """Answers POST /control/VERB with an HTTP status and a text. The thread of the monitor calls it."""

@@ -11,6 +11,7 @@ from typing import Any
 from thalweg import _core
 from thalweg._base import quantities
 from thalweg._base.errors import Error, SystemError  # noqa: A004
+from thalweg._base.notify import Notifier
 from thalweg._base.stamps import interval_s
 from thalweg._recording.control import Control
 from thalweg._recording.devices import Described, Devices
@@ -53,6 +54,7 @@ class RecordingSession:
         self._create_options = _create_options(options, self._nodes)
         self._left_out: list[str] = []
         self._control = Control()
+        self._notifier = Notifier()
         self._rates = Rates()
         self._progress = RecordingProgress(options.quiet, interval_s(options.interval))
         self._snapshot = RecordingSnapshot(limit_s=self._duration_ns * 1e-9)
@@ -158,6 +160,7 @@ class RecordingSession:
         self._start_ns = _core.monotonic_ns() + clocked * _HEAD_START_NS
         self._files.start(self._start_ns)
         self._devices.start(self._start_ns)
+        self._notifier.ready(f"recording into {self._files.current.path}")
         paused = stopping = False
         while self._devices.running():
             time.sleep(_TICK_S)
@@ -167,6 +170,7 @@ class RecordingSession:
             status = self._files.current.writer.status()
             if not stopping and self._is_over(status, clocked):
                 stopping = True
+                self._notifier.stopping("stopping")
                 self._devices.stop()
             if paused != self._control.paused and not stopping:
                 paused = self._control.paused
@@ -249,6 +253,7 @@ class RecordingSession:
 
     def _look(self, state: str) -> None:
         """Takes a snapshot of the run and shows it, a few times a second."""
+        self._notifier.alive(self._status)
         now_ns = _core.monotonic_ns()
         if now_ns < self._next_look_ns and state == self._snapshot.state:
             return
@@ -256,11 +261,15 @@ class RecordingSession:
         self._problems.answer(lambda: self._take_snapshot(state, now_ns), "the figures of the run", None)
         self._progress.show(self._snapshot)
 
+    def _status(self) -> str:
+        shown = self._snapshot
+        return f"{shown.state}: {shown.total.rows:,} records, durable lag {shown.durable_lag_s:.1f} s, {shown.file}"
+
     def _take_snapshot(self, state: str, now_ns: int) -> None:
         file, ask = self._files.current, self._problems.answer
         self._problems.heard(ask(file.writer.file_problem, f"the place of {file.path}", self._problems.of_file))
         served = self._metrics.problem if self._metrics else ""
-        for problem in filter(None, (self._progress.problem, self._control.problem, served)):
+        for problem in filter(None, (self._progress.problem, self._control.problem, self._notifier.problem, served)):
             self._problems.note(problem)
         snapshot = RecordingSnapshot(
             elapsed_s=max(0, now_ns - self._start_ns) * 1e-9,
@@ -290,10 +299,17 @@ class RecordingSession:
         }
         # The output of the command goes to stderr, since stdout is reserved for the report.
         try:
-            code = subprocess.run(command, shell=True, env=os.environ | environment, stdout=2, check=False).returncode
+            with subprocess.Popen(command, shell=True, env=os.environ | environment, stdout=2) as process:
+                code = self._wait_for(process, command)
         except OSError as error:
             return f"the command '{command}' cannot be run ({error.strerror})"
         return f"the command '{command}' ended with code {code}" if code else ""
+
+    def _wait_for(self, process: subprocess.Popen[bytes], command: str) -> int:
+        while True:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                return process.wait(_TICK_S)
+            self._notifier.alive(lambda: f"waiting for the command '{command}'")
 
     def _report(self) -> RecordingReport:
         return RecordingReport(
