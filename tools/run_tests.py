@@ -2,11 +2,14 @@
 
 Many tests wait, for other processes or for a time to pass: so twice as many processes as there are cores share the
 tests. One of them is ctest, and the others take Python files, those first that take longest. Tests with the mark
-`alone` run last, when no other test runs. The output of a process is shown when it ends. With arguments, pytest gets
-them, in one process.
+`alone` run last, when no other test runs. The output of a process is shown when it ends. A few tests that fail are run
+once more, alone, and those that pass then are named (record 154). With arguments, pytest gets them, in one process.
 """
 
+import json
 import os
+import re
+import shutil
 import subprocess
 import sys
 import time
@@ -81,6 +84,10 @@ TOGETHER = "apps/"
 ALONE = "alone"
 MAY_HAVE_NONE = f"not {ALONE}"
 ALL_LEFT_OUT = 5  # the exit code of pytest if no test is left of its files
+# More failures than these are not the load of the machine.
+TRIED_AGAIN_AT_MOST = 5
+CPP = "cpp"
+CPP_FAILED = Path("build/default/Testing/Temporary/LastTestsFailed.log")
 
 Counts = dict[str, int]
 
@@ -122,7 +129,7 @@ def batches() -> list[list[str]]:
     files = sorted(str(path) for folder in FOLDERS for path in Path(folder).rglob("*_test.py"))
     files = [file for file in files if not file.startswith("tests/root/")]
     together = [file for file in files if file.startswith(TOGETHER)]
-    shared = [(SECONDS[TOGETHER], together)]
+    shared = [(SECONDS[TOGETHER], together)] if together else []
     single = [(SECONDS.get(file, SECONDS_OF_OTHERS), file) for file in files if file not in together]
     taken: list[tuple[int, list[str]]] = []
     for seconds, file in sorted(single, key=lambda each: -each[0]):
@@ -153,19 +160,59 @@ def share_all() -> tuple[Counts, Counts]:
         return cpp.result(), python
 
 
+def try_again(total: Counts) -> Counts:
+    """Runs the tests that failed once more, alone, and returns the counts with what passed then. Tests that a process
+    which crashed did not run have no names here, and stay failed."""
+    cpp, python = failed_cpp(), failed_python()
+    failed = [*cpp, *python]
+    if len(failed) != total["failed"] or not 0 < len(failed) <= TRIED_AGAIN_AT_MOST:
+        say("Failed", failed)
+        return total
+    say("Failed, and run again alone", failed)
+    CPP_FAILED.unlink(missing_ok=True)
+    if cpp:
+        run_cpp(1, "cpp-again", "-R", f"^({'|'.join(map(re.escape, cpp))})$")
+    if python:
+        run("python-again", [*pytest("python-again"), "-q", *python])
+    reports = [report for name in ("cpp-again", "python-again") if (report := REPORTS / f"{name}.xml").exists()]
+    passed = add([count(report.read_text()) for report in reports])["passed"]
+    still = [*failed_cpp(), *failed_python("python-again")]
+    say("Passed only alone, so they depend on the load of the machine", [test for test in failed if test not in still])
+    say("Failed alone, too", still)
+    return {**total, "passed": total["passed"] + passed, "failed": total["failed"] - passed}
+
+
+def say(what: str, tests: list[str]) -> None:
+    if tests:
+        print(f"{what}:", *tests, sep="\n  ", flush=True)
+
+
+def failed_cpp() -> list[str]:
+    """Returns the names of the C++ tests that failed in the last run of ctest."""
+    lines = CPP_FAILED.read_text().splitlines() if CPP_FAILED.exists() else []
+    return [line.partition(":")[2] for line in lines]
+
+
+def failed_python(names: str = "*") -> list[str]:
+    """Returns the Python tests that failed, by the names that pytest takes."""
+    caches = REPORTS.glob(f"cache-{names}/v/cache/lastfailed")
+    return sorted({test for cache in caches for test in json.loads(cache.read_text())})
+
+
 def run_alone() -> Counts:
     files = [file for batch in batches() for file in batch if is_alone(file)]
     return run(ALONE, [*pytest(ALONE), "-q", "-m", ALONE, *files]) if files else add([])
 
 
-def run_cpp(jobs: int | None = None) -> Counts:
+def run_cpp(jobs: int | None = None, name: str = CPP, *more: str) -> Counts:
     jobs = jobs or max(1, cores() // 2)
-    report = ["--output-junit", str(REPORTS / "cpp.xml")]
-    return run("cpp", ["ctest", "--preset", "default", *report, "--parallel", str(jobs)], capture=True)
+    report = ["--output-junit", str(REPORTS / f"{name}.xml")]
+    return run(name, ["ctest", "--preset", "default", *report, "--parallel", str(jobs), *more], capture=True)
 
 
 def pytest(name: str) -> list[str]:
-    return [sys.executable, "-m", "pytest", f"--junitxml={REPORTS / f'{name}.xml'}", "--durations=3"]
+    reports = [f"--junitxml={REPORTS / f'{name}.xml'}", "-o", f"cache_dir={REPORTS / f'cache-{name}'}"]
+    return [sys.executable, "-m", "pytest", *reports, "--durations=3"]
 
 
 def add(results: list[Counts]) -> Counts:
@@ -173,7 +220,9 @@ def add(results: list[Counts]) -> Counts:
 
 
 def main() -> int:
-    REPORTS.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(REPORTS, ignore_errors=True)
+    REPORTS.mkdir(parents=True)
+    CPP_FAILED.unlink(missing_ok=True)
     # libhdf5 comes to no end with many a damaged file: 1 s of its time shows that as well as 5 s.
     os.environ.setdefault("THALWEG_HDF5_READER_SECONDS", "1")
     # Thousands of short programs import NumPy, and need no threads for linear algebra.
@@ -187,7 +236,7 @@ def main() -> int:
     else:
         cpp, python = share_all()
         python = add([python, run_alone()])
-    total = add([cpp, python])
+    total = try_again(add([cpp, python]))
     seconds = time.monotonic() - begin
     print(f"C++: {cpp['passed']} passed. Python: {python['passed']} passed. Together, in {seconds:.0f} s:")
     print(", ".join(f"{total[outcome]} {outcome}" for outcome in ("passed", "failed", "skipped")))
