@@ -18,7 +18,7 @@ import pytest
 from readout_programs import Make, Program, Readout, stop_all, wait_for
 
 HEAD = struct.Struct("<IHHII")
-MARKER, VERSION = 0x52475754, 3
+MARKER, VERSION = 0x52475754, 4
 HELLO, TAKE, GET = 1, 2, 3
 COLLECTOR, OBSERVER = 0, 1
 FIRST, RUN = 1 << 32, 1

@@ -5,7 +5,7 @@ import struct
 import threading
 
 HEAD = struct.Struct("<IHHII")
-MARKER, VERSION = 0x52475754, 3
+MARKER, VERSION = 0x52475754, 4
 HELLO, TAKE, GET, CLEAR, BYE, WELCOME, TAKEN, EVENTS, CLEARED = 1, 2, 3, 4, 5, 16, 17, 18, 19
 STREAMS = 2
 

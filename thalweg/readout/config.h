@@ -66,6 +66,8 @@ struct ServerConfig {
     // The limit for all connections together, including what the kernel holds of their answers. Observers may use a
     // quarter.
     std::uint64_t queued_total_bytes = 256 << 20;
+    // The memory for the answers to one client on this host, at most half of `queued_bytes`; 0: there is none.
+    std::uint64_t shared_memory_bytes = 4 << 20;
     std::uint64_t lease_ns = 10'000'000'000; // an owner that is silent for so long loses its ranges
     // The longest time that a range stays with an owner that is not silent.
     std::uint64_t longest_lease_ns = 600'000'000'000;

@@ -55,6 +55,7 @@ void read_server(ConfigTable& table, ServerConfig& server) {
     table.read("max_connections", server.max_connections);
     table.read_size_bytes("queued", server.queued_bytes);
     table.read_size_bytes("queued_total", server.queued_total_bytes);
+    table.read_size_bytes("shared_memory", server.shared_memory_bytes);
     table.read_duration_ns("lease", server.lease_ns);
     table.read_duration_ns("longest_lease", server.longest_lease_ns);
     table.read("outstanding_events", server.outstanding_events);

@@ -10,7 +10,7 @@
 
 namespace thalweg::readout {
 
-inline constexpr std::uint16_t kProtocolVersion = 3;
+inline constexpr std::uint16_t kProtocolVersion = 4;
 inline constexpr std::uint32_t kProtocolMarker = 0x52475754; // "TWGR"
 inline constexpr std::uint32_t kMaxRequestEvents = 4096;
 inline constexpr std::size_t kMaxRequestRanges = 64;          // that one message takes or clears
@@ -19,17 +19,21 @@ inline constexpr std::uint32_t kMaxClientMessageBytes = 4096; // the longest mes
 
 enum class MessageType : std::uint16_t {
     // from the client
-    hello = 1, // Hello; the first message
-    take = 2,  // Take: ranges of closed events to own
-    get = 3,   // Get: the events of a range
-    clear = 4, // Clear, up to kMaxRequestRanges times: forget ranges that the client owns
-    bye = 5,   // empty; the client gives its leases back
+    hello = 1,   // Hello; the first message
+    take = 2,    // Take: ranges of closed events to own
+    get = 3,     // Get: the events of a range
+    clear = 4,   // Clear, up to kMaxRequestRanges times: forget ranges that the client owns
+    bye = 5,     // empty; the client gives its leases back
+    share = 6,   // Share: memory for answers, over a Unix socket
+    release = 7, // Release: the client needs answers in this memory no more
     // from the server
-    welcome = 16, // Welcome
-    taken = 17,   // Taken, then a TakenRange for each further range
-    events = 18,  // EventsHead, then for each event an EventRecord and its fragments
-    cleared = 19, // Cleared, for each Clear of the request
-    refused = 20, // Refused, then a sentence in UTF-8
+    welcome = 16,   // Welcome
+    taken = 17,     // Taken, then a TakenRange for each further range
+    events = 18,    // EventsHead, then for each event an EventRecord and its fragments
+    cleared = 19,   // Cleared, for each Clear of the request
+    refused = 20,   // Refused, then a sentence in UTF-8
+    shared = 21,    // Shared, with the memory
+    in_memory = 22, // InMemory: where in the memory the body of an `events` lies
 };
 
 struct MessageHead {
@@ -144,6 +148,28 @@ struct Cleared {
     std::uint32_t done = 0; // 1: they are cleared; 0: another client owns some of them now
 };
 static_assert(sizeof(Cleared) == 16);
+
+// Only the first one of a connection is answered, and only a collector gets memory.
+struct Share {
+    std::uint64_t bytes = 0; // that the client would have
+};
+static_assert(sizeof(Share) == 8);
+
+struct Shared {
+    std::uint64_t bytes = 0; // size of the memory; 0: none, and all answers come over the socket
+};
+static_assert(sizeof(Shared) == 8);
+
+struct InMemory {
+    std::uint64_t offset = 0;
+    std::uint64_t bytes = 0;
+};
+static_assert(sizeof(InMemory) == 16);
+
+struct Release {
+    std::uint64_t answers = 0; // since the beginning of the connection, in the order in which they came
+};
+static_assert(sizeof(Release) == 8);
 
 enum class Refusal : std::uint32_t {
     malformed = 1,   // the connection ends

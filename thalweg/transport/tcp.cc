@@ -128,13 +128,6 @@ bool is_self(Address const& ours, Address const& theirs) {
     return ours.size_bytes == theirs.size_bytes && std::memcmp(&ours.storage, &theirs.storage, ours.size_bytes) == 0;
 }
 
-Moved moved(ssize_t result, bool zero_is_end) {
-    if (result > 0) return {.bytes = static_cast<std::size_t>(result)};
-    if (result == 0) return {.closed = zero_is_end};
-    if (errno == EAGAIN || errno == EWOULDBLOCK) return {};
-    return {.closed = true, .error = errno};
-}
-
 } // namespace
 
 Listener listen_at(Address const& address, int backlog) {
@@ -192,12 +185,19 @@ int connect_error(base::FileDescriptor const& socket) {
     return is_self(ours, theirs) ? ECONNREFUSED : 0;
 }
 
+Moved moved_by(ssize_t result, bool zero_is_end) {
+    if (result > 0) return {.bytes = static_cast<std::size_t>(result)};
+    if (result == 0) return {.closed = zero_is_end};
+    if (errno == EAGAIN || errno == EWOULDBLOCK) return {};
+    return {.closed = true, .error = errno};
+}
+
 Moved send_some(base::FileDescriptor const& socket, std::span<std::byte const> bytes) {
     ssize_t sent = 0;
     do {
         sent = ::send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     } while (sent < 0 && errno == EINTR);
-    return moved(sent, false);
+    return moved_by(sent, false);
 }
 
 Moved receive_some(base::FileDescriptor const& socket, std::span<std::byte> room) {
@@ -206,7 +206,7 @@ Moved receive_some(base::FileDescriptor const& socket, std::span<std::byte> room
     do {
         received = ::recv(socket.get(), room.data(), room.size(), MSG_DONTWAIT);
     } while (received < 0 && errno == EINTR);
-    return moved(received, true);
+    return moved_by(received, true);
 }
 
 std::uint64_t unacknowledged_bytes(base::FileDescriptor const& socket) {

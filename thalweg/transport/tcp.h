@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <sys/types.h>
 
 #include "thalweg/base/file_descriptor.h"
 #include "thalweg/transport/address.h"
@@ -50,6 +51,7 @@ struct Moved {
     bool closed = false;
     int error = 0;
 };
+Moved moved_by(ssize_t result, bool zero_is_end); // the result of a call of the system; of -1 errno says why
 Moved send_some(base::FileDescriptor const& socket, std::span<std::byte const> bytes);
 Moved receive_some(base::FileDescriptor const& socket, std::span<std::byte> room);
 // Bytes that were sent and that the other side's machine has not taken yet: the kernel's memory holds them.

@@ -180,6 +180,7 @@ when_full = "busy"           # "busy": the card must wait; "evict": the oldest e
 # max_connections = 10000
 # queued = "8MiB"            # most data queued for one connection; more requests wait
 # queued_total = "256MiB"    # most data queued for all connections, kernel buffers included; observers get a quarter
+# shared_memory = "4MiB"     # memory for answers to one collector over a Unix socket; 0: answers use the socket
 # lease = "10s"              # a collector that is silent for this time loses its events to another one
 # longest_lease = "10min"    # the longest time for which a collector may keep events in any case
 outstanding_events = 65536   # most events that all collectors together may hold until they are safe on disk

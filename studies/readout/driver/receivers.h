@@ -1,4 +1,5 @@
-// Clients that request responses of a known size, read them and drop them.
+// Clients that request responses of a known size, read them and drop them. From memory they read a word of each cache
+// line.
 #pragma once
 
 #include <cstddef>
@@ -18,6 +19,8 @@ struct ReceiverOptions {
     std::vector<std::byte> greeting;                                   // sent first on each connection; empty: none
     std::size_t welcome_bytes = 0;                                     // size of the answer to it
     std::function<std::vector<std::byte>(std::size_t number)> request; // makes the next request
+    // Memory for the answers on each connection to a server on this host; 0: they come over the socket.
+    std::uint64_t memory_bytes = 0;
 };
 
 // Runs until the stop sign; {"responses": ..., "cpu_ns": ...}: the CPU time of its thread from the first request on.

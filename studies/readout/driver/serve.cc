@@ -69,7 +69,7 @@ ReceiverOptions receiver_options(std::uint64_t first_event, std::uint64_t end_ev
     auto const fragment_bytes = header_bytes(kStreams) + kStreams * kPacketBytes;
     ReceiverOptions options;
     options.connections = connections;
-    options.greeting = message(MessageType::hello, Hello{.role = ClientRole::observer});
+    options.greeting = message(MessageType::hello, Hello{.role = ClientRole::collector});
     options.welcome_bytes = sizeof(MessageHead) + sizeof(Welcome);
     options.response_bytes =
         sizeof(MessageHead) + sizeof(EventsHead) + events * (sizeof(EventRecord) + kGroups * fragment_bytes);
@@ -87,6 +87,7 @@ ReceiverOptions receiver_options(std::uint64_t first_event, std::uint64_t end_ev
 struct Served {
     double cpu_ns, fragments, bytes, seconds;
     double client_ns; // for a response
+    double in_memory; // share of the responses
 };
 
 Served serve(readout::Index& index, ReceiverOptions& options, std::uint64_t duration_ns, bool iovec,
@@ -101,19 +102,24 @@ Served serve(readout::Index& index, ReceiverOptions& options, std::uint64_t dura
     config.iovec = iovec;
     config.congestion_control = kCongestionControl;
     readout::Server server(config, 1, "dh0");
-    server.begin_run(kRun, index, kGroups, 1 << 16);
+    server.begin_run(kRun, index, kGroups, kGroups * readout::GroupConfig{}.fragment_bytes);
     server.set_state(readout::ReadoutState::running);
     receivers.tell(server.address());
-    std::this_thread::sleep_for(std::chrono::milliseconds(500)); // connects and warms up
+    for (int i = 0; i < 6000 && server.fragments_sent() == 0; ++i) // until all have connected
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    std::this_thread::sleep_for(std::chrono::milliseconds(500)); // warms up
     auto const begin_ns = base::monotonic_ns();
     auto const cpu_ns = server.cpu_ns(), fragments = server.fragments_sent(), bytes = server.bytes_sent();
     std::this_thread::sleep_for(std::chrono::nanoseconds(duration_ns));
     Served served{static_cast<double>(server.cpu_ns() - cpu_ns),
                   static_cast<double>(server.fragments_sent() - fragments),
                   static_cast<double>(server.bytes_sent() - bytes),
-                  static_cast<double>(base::monotonic_ns() - begin_ns) * 1e-9, 0};
+                  static_cast<double>(base::monotonic_ns() - begin_ns) * 1e-9,
+                  0,
+                  0};
     auto const received = receivers.finish();
     served.client_ns = received["cpu_ns"].get<double>() / received["responses"].get<double>();
+    served.in_memory = received["in_memory"].get<double>() / received["responses"].get<double>();
     if (served.fragments == 0) base::fail_system({"no fragment was sent"});
     return served;
 }
@@ -126,6 +132,7 @@ Sender::Sent bare_write(ReceiverOptions options, std::uint64_t duration_ns, bool
     options.server = sender.address();
     options.greeting.clear();
     options.welcome_bytes = 0;
+    options.memory_bytes = 0;
     Child receivers([&](StopSign const& stop) { return receive_and_drop(options, stop); });
     auto const sent = sender.measure(options.connections, duration_ns);
     receivers.finish();
@@ -141,6 +148,7 @@ Json measure_serve(Arguments& arguments) {
     FilledIndex filled;
     readout::Index index(filled.rings());
     auto options = receiver_options(index.first_event(), index.closed_event(), events, connections);
+    options.memory_bytes = arguments.number("memory-bytes", 0);
     auto const served =
         serve(index, options, duration_ns, arguments.number("iovec", 0) != 0, arguments.text("listen", "127.0.0.1:0"));
     auto const bare = bare_write(options, duration_ns, true), warm = bare_write(options, duration_ns, false);
@@ -150,6 +158,7 @@ Json measure_serve(Arguments& arguments) {
     return {{"item", "fragment"},
             {"ns_per_item", ns},
             {"client_ns", served.client_ns / fragments}, // of a client that drops what it receives
+            {"in_memory", served.in_memory},
             {"bare_ns", bare_ns},
             {"times_bare_write", ns / bare_ns},
             {"warm_ns", warm_ns},

@@ -37,6 +37,10 @@ bool is_answer(MessageType type) {
     case MessageType::cleared:
     case MessageType::refused:
         return true;
+    case MessageType::shared: // the link has taken it
+    case MessageType::in_memory:
+    case MessageType::share:
+    case MessageType::release:
     case MessageType::hello:
     case MessageType::take:
     case MessageType::get:
@@ -79,6 +83,10 @@ void Client::State::handle(HandlerConnection& connection, ReceivedMessage messag
         case MessageType::refused:
             on_refused(connection, is_known ? &request : nullptr, message);
             break;
+        case MessageType::shared:
+        case MessageType::in_memory:
+        case MessageType::share:
+        case MessageType::release:
         case MessageType::hello:
         case MessageType::take:
         case MessageType::get:
@@ -90,7 +98,7 @@ void Client::State::handle(HandlerConnection& connection, ReceivedMessage messag
         connection.link.fail(error.what());
         if (request.range) part_failed(*request.range, connection.handler);
     }
-    pool.give_back(std::move(message.buffer));
+    pool.give_back(std::move(message.memory));
 }
 
 void Client::State::on_welcome(HandlerConnection& connection, ReceivedMessage const& message) {
@@ -100,6 +108,7 @@ void Client::State::on_welcome(HandlerConnection& connection, ReceivedMessage co
     handler.welcome = welcome;
     handler.away_since_ns = 0;
     connection.link.greeted();
+    if (options.role == ClientRole::collector) connection.link.ask_for_memory(memory_to_ask());
     most_message_bytes =
         std::max<std::uint64_t>(most_message_bytes, options.credit_bytes + welcome.max_fragment_bytes + (1 << 20));
     if (is_new) begun_anew(connection.handler, welcome);
@@ -234,9 +243,9 @@ void Client::State::on_events(Request const& request, ReceivedMessage message) {
     auto const now = base::monotonic_ns();
     std::uint64_t taken = 0;
     try {
-        taken = range.accept(index, body, message.buffer, pool, now);
+        taken = range.accept(index, body, message.memory, pool, now);
     } catch (base::DataError const& error) {
-        pool.give_back(std::move(message.buffer));
+        pool.give_back(std::move(message.memory));
         request.connection->link.fail(error.what());
         return part_failed(range, index);
     }

@@ -18,6 +18,9 @@ void Client::State::greet(HandlerConnection& connection) {
     connection.link.flush();
 }
 
+// Answers wait there for those of other handlers, beyond the time for which they have credit.
+std::uint64_t Client::State::memory_to_ask() const { return 2 * options.credit_bytes / connections.size(); }
+
 std::uint32_t Client::State::add_request(Request request) {
     request.sent_ns = base::monotonic_ns();
     return requests.add(std::move(request));

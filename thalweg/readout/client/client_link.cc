@@ -11,6 +11,16 @@
 #include "thalweg/base/error.h"
 
 namespace thalweg::readout {
+namespace {
+
+template <class Body> Body read_as(ReceivedMessage const& message) {
+    if (message.head.length_bytes != sizeof(Body)) base::fail_data({"it sent a message of a wrong length"});
+    Body body;
+    std::memcpy(&body, message.body().data(), sizeof body);
+    return body;
+}
+
+} // namespace
 
 void ClientLink::enter(Phase phase) {
     THALWEG_ASSERT(phase == Phase::away || static_cast<int>(phase) == static_cast<int>(phase_) + 1,
@@ -54,6 +64,9 @@ void ClientLink::leave(std::string const& why) {
     out_.clear();
     sent_bytes_ = head_bytes_ = body_bytes_ = 0;
     message_.reset();
+    waits_for_memory_ = false;
+    memory_file_.reset();
+    handler_memory_.reset();
     failure_ = why;
     enter(Phase::away);
 }
@@ -74,6 +87,7 @@ void ClientLink::part(std::uint64_t until_ns, std::string const& why) {
 
 void ClientLink::queue(MessageType type, std::uint32_t tag, std::span<std::byte const> body,
                        std::span<std::byte const> more) {
+    tell_released(); // first, so that there is room for the answer
     MessageHead const head{
         .type = type, .length_bytes = static_cast<std::uint32_t>(body.size() + more.size()), .tag = tag};
     auto const bytes = std::as_bytes(std::span(&head, 1));
@@ -82,8 +96,22 @@ void ClientLink::queue(MessageType type, std::uint32_t tag, std::span<std::byte 
     out_.insert(out_.end(), more.begin(), more.end());
 }
 
+void ClientLink::ask_for_memory(std::uint64_t bytes) {
+    if (goes_without_memory_ || !transport::can_pass_files(socket_)) return;
+    waits_for_memory_ = true;
+    send(MessageType::share, 0, Share{bytes});
+}
+
+void ClientLink::tell_released() {
+    if (!handler_memory_ || handler_memory_->released() == told_released_) return;
+    told_released_ = handler_memory_->released();
+    send(MessageType::release, 0, Release{told_released_});
+}
+
 void ClientLink::flush() {
-    if (phase_ < Phase::greeting || out_.empty()) return;
+    if (phase_ < Phase::greeting) return;
+    tell_released();
+    if (out_.empty()) return;
     while (sent_bytes_ < out_.size()) {
         auto const moved = transport::send_some(socket_, std::span(out_).subspan(sent_bytes_));
         if (moved.closed) return fail(moved.error != 0 ? std::strerror(moved.error) : "it closed the connection");
@@ -101,7 +129,8 @@ void ClientLink::flush() {
 }
 
 bool ClientLink::receive_into(std::span<std::byte> room, std::size_t& bytes) {
-    auto const moved = transport::receive_some(socket_, room);
+    auto const moved = waits_for_memory_ ? transport::receive_with_file(socket_, room, memory_file_)
+                                         : transport::receive_some(socket_, room);
     if (moved.closed) {
         fail(moved.error != 0 ? std::strerror(moved.error) : "it closed the connection");
         return false;
@@ -136,23 +165,63 @@ bool ClientLink::begin_body(MessagePool& pool, std::uint64_t most_bytes) {
                          head.version, head.length_bytes));
         return false;
     }
-    message_ = ReceivedMessage{head, pool.take(head.length_bytes + sizeof head_)};
+    message_ = ReceivedMessage{head, {pool.take(head.length_bytes + sizeof head_), {}}};
     body_bytes_ = 0;
     return true;
 }
 
 std::optional<ReceivedMessage> ClientLink::receive(MessagePool& pool, std::uint64_t most_bytes) {
+    while (auto message = receive_any(pool, most_bytes)) {
+        auto const type = message->head.type;
+        if (type != MessageType::shared && type != MessageType::in_memory) return message;
+        try {
+            if (type == MessageType::shared) take_memory(*message);
+            std::optional<ReceivedMessage> answer;
+            if (type == MessageType::in_memory) answer = find_in_memory(*message, most_bytes);
+            pool.give_back(std::move(message->memory));
+            if (answer) return answer;
+        } catch (base::SystemError const& error) { // the next connection does without
+            goes_without_memory_ = true;
+            fail(error.what());
+        } catch (base::DataError const& error) {
+            fail(error.what());
+        }
+    }
+    return std::nullopt;
+}
+
+void ClientLink::take_memory(ReceivedMessage const& message) {
+    auto const shared = read_as<Shared>(message);
+    if (!std::exchange(waits_for_memory_, false)) base::fail_data({"it passed memory that was not asked for"});
+    auto const file = std::exchange(memory_file_, {});
+    if (shared.bytes == 0) return;
+    handler_memory_ = std::make_shared<HandlerMemory>(transport::map_sealed(file, shared.bytes));
+    told_released_ = 0;
+}
+
+ReceivedMessage ClientLink::find_in_memory(ReceivedMessage const& message, std::uint64_t most_bytes) const {
+    auto const place = read_as<InMemory>(message);
+    if (!handler_memory_ || !handler_memory_->holds(place) || place.bytes > most_bytes)
+        base::fail_data({fmt::format("it sent an answer of {} bytes at {} in memory", place.bytes, place.offset),
+                         "the memory does not hold them"});
+    auto head = message.head;
+    head.type = MessageType::events;
+    head.length_bytes = static_cast<std::uint32_t>(place.bytes);
+    return {head, {{}, AnswerInMemory(handler_memory_, place)}};
+}
+
+std::optional<ReceivedMessage> ClientLink::receive_any(MessagePool& pool, std::uint64_t most_bytes) {
     if (phase_ < Phase::greeting) return std::nullopt;
     if (!message_ && (!receive_head() || !begin_body(pool, most_bytes))) return std::nullopt;
     auto const length = message_->head.length_bytes;
     drained_ = false;
     while (body_bytes_ < length) {
-        auto const room = message_->buffer.bytes().subspan(body_bytes_, length + sizeof head_ - body_bytes_);
+        auto const room = message_->memory.buffer.bytes().subspan(body_bytes_, length + sizeof head_ - body_bytes_);
         if (drained_ || !receive_into(room, body_bytes_)) return std::nullopt;
     }
     head_bytes_ = body_bytes_ - length;
     THALWEG_ASSERT(head_bytes_ <= sizeof head_, "behind a body at most one head is received");
-    std::memcpy(head_.data(), message_->buffer.data() + length, head_bytes_);
+    std::memcpy(head_.data(), message_->memory.buffer.data() + length, head_bytes_);
     return std::exchange(message_, std::nullopt);
 }
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -11,7 +12,6 @@
 #include <vector>
 
 #include "thalweg/base/file_descriptor.h"
-#include "thalweg/base/memory.h"
 #include "thalweg/readout/client/client_pool.h"
 #include "thalweg/readout/protocol.h"
 #include "thalweg/transport/moving_address.h"
@@ -22,8 +22,8 @@ namespace thalweg::readout {
 
 struct ReceivedMessage {
     MessageHead head;
-    base::AlignedBuffer buffer; // from the pool
-    std::span<std::byte const> body() const { return {buffer.data(), head.length_bytes}; }
+    MessageMemory memory;
+    std::span<std::byte const> body() const { return {memory.data(), head.length_bytes}; }
 };
 
 class ClientLink {
@@ -42,6 +42,9 @@ class ClientLink {
     // Checks whether the connection was made. Returns true if it was, and the handler may be greeted.
     bool finish_connecting();
     void greeted() { enter(Phase::ready); }
+    // Asks a handler on this host to put its answers into memory. Nothing happens if it is on another host.
+    void ask_for_memory(std::uint64_t bytes);
+    bool has_memory() const { return handler_memory_ != nullptr; }
     // Ends the connection and drops what was queued.
     void fail(std::string const& why);
     // Ends the connection in order, with a bye: everything queued arrives, if that is possible until `until_ns`.
@@ -55,12 +58,17 @@ class ClientLink {
     void flush();
 
     // Returns the next complete message, or nothing if there is none (any more) or the connection has ended. The body
-    // is received into its final place, together with the head of the next message.
+    // is received into its final place, together with the head of the next message. An answer in memory looks like
+    // one that came over the socket.
     std::optional<ReceivedMessage> receive(MessagePool& pool, std::uint64_t most_bytes);
 
   private:
     void enter(Phase phase);
     void leave(std::string const& why);
+    void tell_released();
+    std::optional<ReceivedMessage> receive_any(MessagePool& pool, std::uint64_t most_bytes);
+    void take_memory(ReceivedMessage const& message);
+    ReceivedMessage find_in_memory(ReceivedMessage const& message, std::uint64_t most_bytes) const;
     bool receive_head();
     bool begin_body(MessagePool& pool, std::uint64_t most_bytes);
     // Returns false if no bytes came.
@@ -78,6 +86,12 @@ class ClientLink {
     std::vector<std::byte> out_;
     std::size_t sent_bytes_ = 0;
     bool waits_to_send_ = false;
+
+    bool waits_for_memory_ = false;
+    bool goes_without_memory_ = false;              // this process could not map it
+    base::FileDescriptor memory_file_;              // has come, and the message that it belongs to has not
+    std::shared_ptr<HandlerMemory> handler_memory_; // ranges may keep it longer than this connection
+    std::uint64_t told_released_ = 0;
 
     std::array<std::byte, sizeof(MessageHead)> head_;
     std::size_t head_bytes_ = 0; // received bytes of the head

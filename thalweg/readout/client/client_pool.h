@@ -10,8 +10,17 @@
 
 #include "thalweg/base/assert.h"
 #include "thalweg/base/memory.h"
+#include "thalweg/readout/client/handler_memory.h"
 
 namespace thalweg::readout {
+
+// What holds a message: a buffer from the pool, or memory that the handler has filled.
+struct MessageMemory {
+    base::AlignedBuffer buffer;
+    AnswerInMemory answer;
+
+    std::byte const* data() const { return answer ? answer.bytes().data() : buffer.data(); }
+};
 
 class MessagePool {
   public:
@@ -25,6 +34,7 @@ class MessagePool {
         free_.erase(std::next(found).base());
         return buffer;
     }
+    void give_back(MessageMemory memory) { give_back(std::move(memory.buffer)); }
     void give_back(base::AlignedBuffer buffer) {
         if (buffer.size() == 0) return;
         if (free_.size() == kMostFree) free_.erase(free_.begin());

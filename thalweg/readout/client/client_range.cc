@@ -22,7 +22,7 @@ template <class T> T take(std::span<std::byte const>& bytes) {
 
 void ClientRange::begin(RangeId const& id, RangeSeal const& seal, std::size_t handlers) {
     THALWEG_ASSERT(id.count > 0 && handlers > 0, "a range has an event and a handler");
-    THALWEG_ASSERT(buffers_.empty(), "a range is used again after its buffers were given back");
+    THALWEG_ASSERT(memories_.empty(), "a range is used again after its memory was given back");
     id_ = id;
     seal_ = seal;
     requested_ns_ = handed_on = 0;
@@ -36,7 +36,7 @@ bool ClientRange::is_whole() const {
     return std::all_of(parts_.begin(), parts_.end(), [&](HandlerProgress const& part) { return part.next >= end(); });
 }
 
-std::uint64_t ClientRange::accept(std::size_t handler, std::span<std::byte const> body, base::AlignedBuffer& buffer,
+std::uint64_t ClientRange::accept(std::size_t handler, std::span<std::byte const> body, MessageMemory& memory,
                                   MessagePool& pool, std::uint64_t now_ns) {
     auto& part = parts_[handler];
     auto const answer = take<EventsHead>(body);
@@ -65,9 +65,9 @@ std::uint64_t ClientRange::accept(std::size_t handler, std::span<std::byte const
     part.next = next;
     if (taken > 0) {
         part.waiting_since_ns = 0;
-        buffers_.push_back(std::move(buffer));
+        memories_.push_back(std::move(memory));
     } else {
-        pool.give_back(std::move(buffer));
+        pool.give_back(std::move(memory));
         if (part.waiting_since_ns == 0) part.waiting_since_ns = now_ns;
     }
     return taken;
@@ -81,8 +81,8 @@ void ClientRange::lose(std::size_t handler, std::uint64_t before) {
 }
 
 void ClientRange::give_back(MessagePool& pool) {
-    for (auto& buffer : buffers_) pool.give_back(std::move(buffer));
-    buffers_.clear();
+    for (auto& memory : memories_) pool.give_back(std::move(memory));
+    memories_.clear();
 }
 
 } // namespace thalweg::readout

@@ -6,7 +6,6 @@
 #include <span>
 #include <vector>
 
-#include "thalweg/base/memory.h"
 #include "thalweg/readout/client/client.h"
 #include "thalweg/readout/client/client_pool.h"
 #include "thalweg/readout/protocol.h"
@@ -22,7 +21,7 @@ struct OwnRange {
 
 // The part of one event that one handler has.
 struct EventPart {
-    std::byte const* data = nullptr; // its fragments, in a buffer of the range
+    std::byte const* data = nullptr; // its fragments, in a memory of the range
     std::uint32_t bytes = 0;
     std::uint16_t fragments = 0;
     EventState state = EventState::not_yet;
@@ -51,10 +50,10 @@ class ClientRange {
     bool is_whole() const;
 
     void asked(std::uint64_t now_ns) { requested_ns_ = requested_ns_ == 0 ? now_ns : requested_ns_; }
-    // Takes an answer up to the first event that is not closed yet; `buffer` holds it. Returns the number of events
+    // Takes an answer up to the first event that is not closed yet; `memory` holds it. Returns the number of events
     // that were taken. Throws base::DataError, and takes nothing, if the answer does not fit the request.
-    std::uint64_t accept(std::size_t handler, std::span<std::byte const> body, base::AlignedBuffer& buffer,
-                         MessagePool& pool, std::uint64_t now_ns);
+    std::uint64_t accept(std::size_t handler, std::span<std::byte const> body, MessageMemory& memory, MessagePool& pool,
+                         std::uint64_t now_ns);
     // Notes that the handler knows nothing of the range.
     void has_nothing(std::size_t handler) { parts_[handler].next = end(); }
     // Gives up all events before `before` that this handler has not sent.
@@ -76,7 +75,7 @@ class ClientRange {
     std::vector<HandlerProgress> parts_;    // one for each handler
     std::vector<EventPart> pieces_;         // by handler, then by event
     std::vector<std::uint64_t> arrived_ns_; // for each event, when its last part arrived
-    std::vector<base::AlignedBuffer> buffers_;
+    std::vector<MessageMemory> memories_;
 };
 
 } // namespace thalweg::readout

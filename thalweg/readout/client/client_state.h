@@ -73,6 +73,7 @@ struct Client::State {
     void add_range(RangeId const& id, RangeSeal const& seal);
     void own(Taken const& taken, RangeKey const& key);
     bool is_over_and_away(std::size_t handler) const;
+    std::uint64_t memory_to_ask() const;
 
     // client_answers.cc
     void handle(HandlerConnection& connection, ReceivedMessage message);

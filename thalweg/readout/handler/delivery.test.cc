@@ -62,6 +62,7 @@ class Delivery : public ::testing::TestWithParam<Way> {
 
 INSTANTIATE_TEST_SUITE_P(Tcp, Delivery, ::testing::Values(Way::flattened));
 INSTANTIATE_TEST_SUITE_P(Local, Delivery, ::testing::Values(Way::local));
+INSTANTIATE_TEST_SUITE_P(Memory, Delivery, ::testing::Values(Way::memory));
 
 TEST_P(Delivery, Rule4RangesStayWithACollectorWhoseCallbackTakesLongerThanTheLease) {
     OneHandler one, two(kLeaseNs, 2, 2);

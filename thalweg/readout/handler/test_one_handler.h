@@ -30,6 +30,7 @@ class OneHandler {
                         std::string const& listen = free_address(way)) {
         config_.listen = listen;
         config_.lease_ns = lease_ns;
+        config_.shared_memory_bytes = memory_of(way);
         source_ = source;
         server.emplace(config_, instance, "dh" + std::to_string(source));
     }

@@ -43,6 +43,19 @@ class ConnectionQuota {
     void holds(ClientRole role, std::uint64_t before, std::uint64_t now) {
         if (now != before) bytes_[index(role)].fetch_add(now - before, std::memory_order_relaxed);
     }
+
+    // Counts memory that is made for answers to one client. All of it together has at most half of `queued_total`: the
+    // rest is for answers over sockets, which clients take even while they still need all of their memory.
+    bool lend(std::uint64_t bytes) {
+        if (lent_bytes_.fetch_add(bytes) + bytes <= most_bytes_[0] / 2) return true;
+        take_back(bytes);
+        return false;
+    }
+    void take_back(std::uint64_t bytes) {
+        auto const before = lent_bytes_.fetch_sub(bytes);
+        THALWEG_ASSERT(before >= bytes, "only lent memory is taken back");
+    }
+    std::uint64_t lent_bytes() const { return lent_bytes_.load(std::memory_order_relaxed); }
     std::uint64_t bytes(ClientRole role) const { return bytes_[index(role)].load(std::memory_order_relaxed); }
 
   private:
@@ -52,6 +65,7 @@ class ConnectionQuota {
     std::uint64_t most_bytes_[2];
     std::atomic<std::uint32_t> all_ = 0, observers_ = 0;
     std::atomic<std::uint64_t> bytes_[2] = {0, 0};
+    std::atomic<std::uint64_t> lent_bytes_ = 0;
 };
 
 } // namespace thalweg::readout

@@ -47,6 +47,13 @@ class Index {
     std::uint64_t read(std::uint64_t first, Limits const& limits, std::size_t thread, ByteBuffer& out,
                        Tally* tally = nullptr);
 
+    // Does the same into memory of a fixed size: it stops where that is full, also before the first event.
+    struct Filled {
+        std::uint64_t next = 0;
+        std::size_t bytes = 0;
+    };
+    Filled read(std::uint64_t first, Limits const& limits, std::size_t thread, std::span<std::byte> out, Tally* tally);
+
     // Does the same without a copy: `out` holds pieces of `records` and of the rings, in order, which stay valid during
     // `use(next)`. What `records` held before comes first.
     struct Pieces {

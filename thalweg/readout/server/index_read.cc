@@ -169,6 +169,21 @@ struct Flattened {
     }
 };
 
+// Copies fragments into memory that does not grow.
+struct Fixed {
+    std::span<std::byte> out;
+    std::size_t size = 0;
+
+    bool fits(std::uint64_t bytes, std::uint64_t max_bytes) const {
+        return (size == 0 || size + bytes <= max_bytes) && size + bytes <= out.size();
+    }
+    void record(EventRecord const& record) { fragment(&record, sizeof record); }
+    void fragment(void const* bytes, std::size_t count) {
+        std::memcpy(out.data() + size, bytes, count);
+        size += count;
+    }
+};
+
 // Notes where the fragments lie. The buffer has room for all records before the first one is added, so they do not
 // move.
 struct Scattered {
@@ -201,6 +216,16 @@ std::uint64_t Index::read(std::uint64_t first, Limits const& limits, std::size_t
     auto const next = walk(first, limits, pinned.scratch, tally ? *tally : unused, Flattened{out, out.size()});
     THALWEG_ASSERT(first <= next && next - first <= limits.count, "an answer holds events that were asked for");
     return next;
+}
+
+Index::Filled Index::read(std::uint64_t first, Limits const& limits, std::size_t thread, std::span<std::byte> out,
+                          Tally* tally) {
+    Tally unused;
+    Pinned const pinned(*this, first, first + limits.count, thread);
+    Fixed sink{out};
+    auto const next = walk(first, limits, pinned.scratch, tally ? *tally : unused, sink);
+    THALWEG_ASSERT(first <= next && next - first <= limits.count, "an answer holds events that were asked for");
+    return {next, sink.size};
 }
 
 void Index::gather(std::uint64_t first, Limits const& limits, std::size_t thread, Pieces& out, Tally* tally,

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include "thalweg/base/assert.h"
+#include "thalweg/transport/passed_memory.h"
 #include "thalweg/transport/tcp.h"
 
 namespace thalweg::readout {
@@ -54,6 +55,15 @@ void Outbox::add_pieces(std::span<iovec> pieces) {
     auto copy = pool_.take();
     for (auto const& piece : pieces) copy.append(piece.iov_base, piece.iov_len);
     add(std::move(copy));
+}
+
+bool Outbox::can_pass_files() const { return can_send() && empty() && transport::can_pass_files(*socket_); }
+
+bool Outbox::send_with_file(std::span<std::byte const> bytes, base::FileDescriptor const& file) {
+    THALWEG_ASSERT(can_send() && empty(), "a file goes with the message that it belongs to");
+    if (!transport::send_with_file(*socket_, bytes, file)) return false;
+    sent_ += bytes.size();
+    return true;
 }
 
 void Outbox::send() {

@@ -22,6 +22,11 @@ class Outbox {
     // Sends the pieces from where they lie, and copies what the socket did not accept.
     void add_pieces(std::span<iovec> pieces);
 
+    // Returns whether send_with_file() can work: the socket is one of this host, and nothing waits for it.
+    bool can_pass_files() const;
+    // Sends both at once, or nothing of them. Then it returns false.
+    bool send_with_file(std::span<std::byte const> bytes, base::FileDescriptor const& file);
+
     void send();     // sends what the socket accepts
     void writable(); // the socket accepts more again
 

@@ -32,7 +32,8 @@ void read_answers(Outbox& outbox, ByteBuffer& answers) {
         MessageHead head;
         check(rest.size() >= sizeof head);
         std::memcpy(&head, rest.data(), sizeof head);
-        check(head.marker == kProtocolMarker && head.type >= MessageType::welcome && head.type <= MessageType::refused);
+        check(head.marker == kProtocolMarker && head.type >= MessageType::welcome &&
+              head.type <= MessageType::in_memory);
         check(rest.size() >= sizeof head + head.length_bytes);
         rest = rest.subspan(sizeof head + head.length_bytes);
     }
@@ -79,7 +80,7 @@ struct SeveralTakes {
 ByteBuffer messages_of(std::span<std::uint8_t const> data) {
     ByteBuffer out;
     while (!data.empty()) {
-        auto const type = data.front() % 6;
+        auto const type = data.front() % 8;
         data = data.subspan(1);
         if (type == 0) add_message(out, MessageType::take, Take{.run = 7, .count = 8}, data);
         if (type == 1) add_message(out, MessageType::get, Get{kFirst, 7, 30, 1 << 16, 1000}, data);
@@ -88,6 +89,8 @@ ByteBuffer messages_of(std::span<std::uint8_t const> data) {
         if (type == 4) add_message(out, MessageType::take, SeveralTakes{{.run = 7, .count = 8}, {}}, data);
         if (type == 5)
             add_message(out, MessageType::clear, std::array{Clear{kFirst, 7, 8}, Clear{kFirst + 8, 7, 8}}, data);
+        if (type == 6) add_message(out, MessageType::share, Share{1 << 16}, data);
+        if (type == 7) add_message(out, MessageType::release, Release{0}, data);
     }
     return out;
 }

@@ -51,12 +51,18 @@ std::optional<MessageSize> size_of(MessageType type) {
         return MessageSize{sizeof(Clear), sizeof(Clear), kMaxRequestRanges - 1};
     case MessageType::bye:
         return MessageSize{};
+    case MessageType::share:
+        return MessageSize{sizeof(Share)};
+    case MessageType::release:
+        return MessageSize{sizeof(Release)};
     case MessageType::hello: // the first message, which has been read
     case MessageType::welcome:
     case MessageType::taken:
     case MessageType::events:
     case MessageType::cleared:
     case MessageType::refused:
+    case MessageType::shared:
+    case MessageType::in_memory:
         break;
     }
     return std::nullopt; // also for a number that no message has

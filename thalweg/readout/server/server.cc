@@ -125,6 +125,11 @@ std::vector<trace::Sample> Server::samples() const {
                            trace::Sample::Kind::gauge,
                            {{"role", role == ClientRole::observer ? "observer" : "collector"}},
                            static_cast<double>(shared_->quota->bytes(role))});
+    samples.push_back({"thalweg_readout_shared_memory_bytes",
+                       "Memory that was made for answers to clients on this host",
+                       trace::Sample::Kind::gauge,
+                       {},
+                       static_cast<double>(shared_->quota->lent_bytes())});
     for (std::size_t i = 0; i < shared_->threads.size(); ++i)
         samples.push_back({"thalweg_readout_serve_cpu_seconds_total",
                            "CPU time of the threads that serve",
@@ -148,7 +153,8 @@ std::uint64_t Server::fragments_sent() const {
 
 std::uint64_t Server::bytes_sent() const {
     std::uint64_t sum = 0;
-    for (auto const& thread : shared_->threads) sum += thread->counters().bytes.get();
+    for (auto const& thread : shared_->threads)
+        sum += thread->counters().bytes.get() + thread->counters().memory_bytes.get();
     return sum;
 }
 

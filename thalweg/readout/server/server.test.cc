@@ -14,6 +14,7 @@ using namespace std::chrono_literals;
 INSTANTIATE_TEST_SUITE_P(Flattened, ServerTest, testing::Values(Way::flattened));
 INSTANTIATE_TEST_SUITE_P(Scattered, ServerTest, testing::Values(Way::scattered));
 INSTANTIATE_TEST_SUITE_P(Local, ServerTest, testing::Values(Way::local));
+INSTANTIATE_TEST_SUITE_P(Memory, ServerTest, testing::Values(Way::memory));
 
 TEST_P(ServerTest, WelcomesAndSaysWhatThereIs) {
     start();
@@ -255,7 +256,7 @@ TEST_P(ServerTest, WhatIsSaidRightBeforeTheEndOfAConnectionCounts) {
         // It has arrived, and is unread: the server waits for her to take its answers. A Unix socket delivers at once,
         // and counts what is unread.
         int unsent = 1;
-        EXPECT_TRUE(GetParam() == Way::local ||
+        EXPECT_TRUE(is_local(GetParam()) ||
                     soon([&] { return ::ioctl(alice.fd(), SIOCOUTQ, &unsent) == 0 && unsent == 0; }));
     }
     auto const taken = bob.ask(Take{.count = 10, .deadline_ms = 20'000});

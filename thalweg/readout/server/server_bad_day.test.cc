@@ -15,6 +15,7 @@ class ServerBadDay : public ServerTest {};
 INSTANTIATE_TEST_SUITE_P(Flattened, ServerBadDay, testing::Values(Way::flattened));
 INSTANTIATE_TEST_SUITE_P(Scattered, ServerBadDay, testing::Values(Way::scattered));
 INSTANTIATE_TEST_SUITE_P(Local, ServerBadDay, testing::Values(Way::local));
+INSTANTIATE_TEST_SUITE_P(Memory, ServerBadDay, testing::Values(Way::memory));
 
 TEST_P(ServerBadDay, TheTokenMustBeRight) {
     config.token = "sesame";
@@ -34,7 +35,7 @@ TEST_P(ServerBadDay, TheTokenMustBeRight) {
 }
 
 TEST_P(ServerBadDay, NoClientOutsideTheAllowedNetworksGetsIn) {
-    if (GetParam() == Way::local) GTEST_SKIP() << "the mode of its socket says who may connect";
+    if (is_local(GetParam())) GTEST_SKIP() << "the mode of its socket says who may connect";
     config.allow = {"10.0.0.0/8"};
     start();
     TestClient client(server->address());
@@ -136,7 +137,7 @@ TEST_P(ServerBadDay, MessagesThatLieEndOnlyTheirOwnConnection) {
         return refused.sentence();
     };
     EXPECT_EQ(refusal_of({.marker = 0x20544547}, 0, false), "a message begins with 0x20544547 instead of \"TWGR\"");
-    EXPECT_EQ(refusal_of({.version = 9}, 0, false), "this handler speaks version 3 of the protocol, and the client "
+    EXPECT_EQ(refusal_of({.version = 9}, 0, false), "this handler speaks version 4 of the protocol, and the client "
                                                     "version 9: use the same release of Thalweg for both");
     EXPECT_EQ(refusal_of({.type = MessageType::get, .length_bytes = 40}, 40, false),
               "the first message of a connection is a hello");
@@ -162,7 +163,7 @@ TEST_P(ServerBadDay, AClientOfAnotherVersionIsToldSoInAMessageOfItsOwn) {
     auto const refused = old.receive();
     EXPECT_EQ(refused.head.type, MessageType::refused);
     EXPECT_EQ(refused.head.version, 2u) << "otherwise it could not read it";
-    EXPECT_EQ(refused.sentence(), "this handler speaks version 3 of the protocol, and the client version 2: use the "
+    EXPECT_EQ(refused.sentence(), "this handler speaks version 4 of the protocol, and the client version 2: use the "
                                   "same release of Thalweg for both");
     EXPECT_TRUE(old.receive().end);
 }

@@ -18,6 +18,8 @@ struct ServerCounters {
     std::array<base::SharedNumber, 6> events;   // in answers, by EventState
     base::SharedNumber fragments;               // in answers
     base::SharedNumber bytes;                   // sent bytes
+    base::SharedNumber memory_bytes;            // of answers in memory that is shared with their clients
+    base::SharedNumber memory_full;             // answers that went over the socket, because such memory was full
     base::SharedNumber responses;               // answers that hold events
     base::SharedNumber connections;             // current number
     base::SharedNumber pending;                 // current number of requests

@@ -83,6 +83,10 @@ std::vector<Sample> samples_of(std::vector<ServerCounters const*> const& threads
     sum.add("answered_fragments_total", "Fragments in answers", Sample::Kind::counter, &C::fragments);
     sum.add("responses_total", "Answers with events", Sample::Kind::counter, &C::responses);
     sum.add("sent_bytes_total", "Bytes that sockets took", Sample::Kind::counter, &C::bytes);
+    sum.add("memory_bytes_total", "Bytes of answers in memory that is shared with their clients", Sample::Kind::counter,
+            &C::memory_bytes);
+    sum.add("memory_full_total", "Answers that went over a socket, because such memory was full", Sample::Kind::counter,
+            &C::memory_full);
     sum.add("connections", "Clients that are connected", Sample::Kind::gauge, &C::connections);
     sum.add("pending_requests", "Requests that wait for events", Sample::Kind::gauge, &C::pending);
     sum.add("queued_bytes", "Answers that slow clients have not taken yet", Sample::Kind::gauge, &C::queued_bytes);

@@ -180,10 +180,11 @@ void ServerThread::greet(std::uint64_t key, ClientConnection& connection) {
     observers_.add(connection.socket.get(), key, connection.reads, connection.writes);
 }
 
-// Counts the memory of the connection, here and in the kernel.
+// Counts the answers of the connection, here, in its memory and in the kernel.
 void ServerThread::hold(ClientConnection& connection) {
     auto const& outbox = connection.session.outbox();
-    auto const now = outbox.held_bytes() + transport::unacknowledged_bytes(connection.socket);
+    auto const now =
+        outbox.held_bytes() + connection.session.memory_bytes() + transport::unacknowledged_bytes(connection.socket);
     if (now < connection.held_bytes || connection.held_bytes == 0) connection.moved_ns = context_.now_ns;
     context_.quota->holds(connection.session.role(), std::exchange(connection.held_bytes, now), now);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
+#include <utility>
 
 #include "thalweg/base/assert.h"
 #include "thalweg/base/clock.h"
@@ -55,7 +56,7 @@ void Session::take_final_messages(std::size_t bytes) {
 }
 
 bool Session::may_answer() const {
-    return outbox_.bytes() < context_.config.queued_bytes && pending_.size() + due_.size() < kMaxWaiting &&
+    return queued_bytes() < context_.config.queued_bytes && pending_.size() + due_.size() < kMaxWaiting &&
            !outbox_.broken();
 }
 
@@ -68,7 +69,7 @@ bool Session::may_send() {
 
 void Session::proceed() {
     is_held_up_ = false;
-    while (!due_.empty() && !over_ && outbox_.bytes() < context_.config.queued_bytes && may_send()) {
+    while (!due_.empty() && !over_ && queued_bytes() < context_.config.queued_bytes && may_send()) {
         auto const request = due_.front();
         due_.erase(due_.begin());
         handle(request);
@@ -96,6 +97,8 @@ void Session::handle(ClientMessage const& message) {
         return;
     }
     if (index != nullptr && role_ == ClientRole::collector) index->leases().renew(owner_, context_.now_ns);
+    if (type == MessageType::share) return share(message);
+    if (type == MessageType::release) return release(message);
     auto& counters = context_.counters;
     if (type == MessageType::clear) {
         counters.clears.add(1);
@@ -241,6 +244,7 @@ void Session::send_events(Request const& request, bool with_open) {
                                .max_bytes = std::min<std::uint64_t>(request.max_bytes, most),
                                .with_open = with_open,
                                .open_as = context_.served.ended ? EventState::absent : EventState::not_yet};
+    if (send_in_memory(request, limits)) return;
     if (config.iovec) return send_pieces(request, limits);
     auto answer = context_.pool.take();
     answer.room(kHeadBytes);
@@ -268,11 +272,15 @@ void Session::send_pieces(Request const& request, Index::Limits const& limits) {
     count(request, tally);
 }
 
+EventsHead Session::head_of(Request const& request, std::uint64_t next) const {
+    return {request.first, next, context_.served.run, static_cast<std::uint32_t>(next - request.first)};
+}
+
 void Session::put_head(std::byte* at, Request const& request, std::uint64_t next, std::uint64_t bytes) const {
     MessageHead const head{.type = MessageType::events,
                            .length_bytes = static_cast<std::uint32_t>(bytes - sizeof(MessageHead)),
                            .tag = request.tag};
-    EventsHead const events{request.first, next, context_.served.run, static_cast<std::uint32_t>(next - request.first)};
+    auto const events = head_of(request, next);
     std::memcpy(at, &head, sizeof head);
     std::memcpy(at + sizeof head, &events, sizeof events);
 }

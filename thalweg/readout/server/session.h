@@ -9,7 +9,8 @@
 // Invariants:
 //   1. A request is in one place: in inbox_, in pending_, in due_, or answered. Each gets one answer, unless the
 //      connection ends first.
-//   2. Requests are answered only while less than queued_bytes wait in the outbox: may_answer().
+//   2. Requests are answered only while less than queued_bytes wait, in the outbox and in memory: may_answer(). The
+//      memory has at most half of it, so a client that takes what its socket brings can always release memory.
 //   3. pending_.size() + due_.size() is at most kMaxWaiting, because room() offers no room beyond it.
 //   4. Only a collector that was admitted by the quota owns, takes or clears: handle(Request).
 //   5. begin_ <= end_ <= inbox_.size(): bytes before begin_ are handled, bytes from end_ on are free.
@@ -18,10 +19,12 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
+#include "thalweg/readout/server/answer_memory.h"
 #include "thalweg/readout/server/outbox.h"
 #include "thalweg/readout/server/serving_context.h"
 
@@ -65,6 +68,8 @@ class Session {
     // Returns whether requests wait only for the next turn or for memory.
     bool has_more_to_do() const { return !over_ && !outbox_.blocked() && !outbox_.broken() && is_held_up_; }
     bool over() const { return over_; } // no further answer is added
+    // Returns the bytes of answers in memory that the client has not released.
+    std::uint64_t memory_bytes() const { return memory_ ? memory_->used_bytes() : 0; }
 
   private:
     static constexpr std::size_t kMaxWaiting = 64;
@@ -72,6 +77,7 @@ class Session {
     static constexpr std::uint64_t kTurnBytes = 1 << 20;
     static constexpr std::uint64_t kObserversBytes = 256 << 10; // limit of an answer, unless one event is larger
 
+    std::uint64_t queued_bytes() const { return outbox_.bytes() + memory_bytes(); }
     bool may_answer() const;
     bool may_send();
     PendingRequests& requests_of_role() {
@@ -85,8 +91,12 @@ class Session {
     void clear(std::vector<Request> const& requests);
     std::optional<Problem> problem_of(Request const& request) const;
     void keep_pending(Request const& request);
+    void share(ClientMessage const& message);
+    void release(ClientMessage const& message);
     void send_events(Request const& request, bool with_open);
+    bool send_in_memory(Request const& request, Index::Limits const& limits);
     void send_pieces(Request const& request, Index::Limits const& limits);
+    EventsHead head_of(Request const& request, std::uint64_t next) const;
     void put_head(std::byte* at, Request const& request, std::uint64_t next, std::uint64_t bytes) const;
     void count(Request const& request, Index::Tally const& tally);
     void answered(std::uint64_t arrived_ns);
@@ -99,6 +109,8 @@ class Session {
     ServingContext& context_;
     std::uint64_t key_;
     Outbox outbox_;
+    std::unique_ptr<AnswerMemory> memory_; // of a client on this host that asked for it
+    bool has_shared_ = false;              // it has asked
     ClientRole role_ = ClientRole::collector;
     OwnerId owner_ = {};
     bool greeted_ = false;

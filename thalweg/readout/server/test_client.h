@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <span>
 #include <string>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -15,6 +16,7 @@
 #include "thalweg/base/file_descriptor.h"
 #include "thalweg/readout/protocol.h"
 #include "thalweg/transport/address.h"
+#include "thalweg/transport/passed_memory.h"
 
 namespace thalweg::readout {
 
@@ -54,19 +56,23 @@ struct Received {
     }
 };
 
-// The ways to the clients of a server: over TCP, where answers are copied together or sent from where they lie, and
-// over a Unix socket.
-enum class Way : std::uint8_t { flattened, scattered, local };
+// The ways to the clients of a server: over TCP, where answers are copied together or sent from where they lie, over a
+// Unix socket, and through memory.
+enum class Way : std::uint8_t { flattened, scattered, local, memory };
+inline bool is_local(Way way) { return way == Way::local || way == Way::memory; }
+inline std::uint64_t memory_of(Way way) { return way == Way::memory ? 1 << 20 : 0; }
 
 // Returns an address that is free: of TCP, or of a Unix socket.
 inline std::string free_address(Way way) {
     static std::atomic<int> number = 0;
-    if (way != Way::local) return "127.0.0.1:0";
+    if (!is_local(way)) return "127.0.0.1:0";
     return "unix:" + ::testing::TempDir() + "thalweg-" + std::to_string(::getpid()) + "-" + std::to_string(++number);
 }
 
 class TestClient {
   public:
+    static inline bool asks_for_memory = false; // after a welcome
+
     explicit TestClient(std::string const& address, int receive_buffer_bytes = 0)
         : TestClient(transport::parse_address(address), receive_buffer_bytes) {}
     TestClient(transport::Address const& at, int receive_buffer_bytes)
@@ -82,6 +88,7 @@ class TestClient {
         : TestClient(address) {
         hello(id, role);
         EXPECT_EQ(receive().head.type, MessageType::welcome);
+        if (asks_for_memory && role == ClientRole::collector) share();
     }
 
     bool send_bytes(void const* bytes, std::size_t count) {
@@ -141,8 +148,31 @@ class TestClient {
         if (message.end) return message;
         message.body.resize(message.head.length_bytes);
         message.end = !receive_bytes(message.body.data(), message.body.size());
+        if (message.head.type == MessageType::in_memory) fetch(message);
         return message;
     }
+    // Returns the size of the memory.
+    std::uint64_t share(std::uint64_t bytes = 1 << 20) {
+        Share const share{bytes};
+        send(MessageType::share, &share, sizeof share);
+        MessageHead head;
+        auto const moved = receive_file(&head, sizeof head);
+        EXPECT_TRUE(moved && head.type == MessageType::shared);
+        Shared shared;
+        if (!receive_bytes(&shared, sizeof shared) || shared.bytes == 0) return 0;
+        memory_ = transport::map_sealed(file_, shared.bytes);
+        return shared.bytes;
+    }
+    void release(std::uint64_t answers) {
+        Release const release{answers};
+        send(MessageType::release, &release, sizeof release);
+    }
+    bool releases = true; // an answer in memory as soon as it came
+    std::uint64_t answers_in_memory() const { return answers_; }
+    base::FileDescriptor const& memory_file() const { return file_; }
+    transport::Mapping const& memory() const { return memory_; }
+    InMemory last_place() const { return place_; }
+
     bool has_answer(int timeout_ms) {
         pollfd wait{socket_.get(), POLLIN, 0};
         return ::poll(&wait, 1, timeout_ms) == 1;
@@ -153,6 +183,22 @@ class TestClient {
     int fd() const { return socket_.get(); }
 
   private:
+    // Makes it what it would have been over the socket.
+    void fetch(Received& message) {
+        auto const place = place_ = message.as<InMemory>();
+        ASSERT_LE(place.offset + place.bytes, memory_.size());
+        message.head.type = MessageType::events;
+        message.head.length_bytes = static_cast<std::uint32_t>(place.bytes);
+        message.body.assign(memory_.data() + place.offset, memory_.data() + place.offset + place.bytes);
+        ++answers_;
+        if (releases) release(answers_);
+    }
+    bool receive_file(void* bytes, std::size_t count) {
+        pollfd wait{socket_.get(), POLLIN, 0};
+        ::poll(&wait, 1, 30'000);
+        std::span const room(static_cast<std::byte*>(bytes), count);
+        return transport::receive_with_file(socket_, room, file_).bytes == count;
+    }
     bool receive_bytes(void* bytes, std::size_t count) {
         auto* at = static_cast<char*>(bytes);
         while (count > 0) {
@@ -164,7 +210,10 @@ class TestClient {
         return true;
     }
 
-    base::FileDescriptor socket_;
+    base::FileDescriptor socket_, file_;
+    transport::Mapping memory_;
+    InMemory place_;
+    std::uint64_t answers_ = 0;
 };
 
 } // namespace thalweg::readout

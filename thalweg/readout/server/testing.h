@@ -22,8 +22,11 @@ class ServerTest : public testing::TestWithParam<Way> {
     ServerTest() {
         config.listen = free_address(GetParam());
         config.iovec = GetParam() == Way::scattered;
+        config.shared_memory_bytes = memory_of(GetParam());
+        TestClient::asks_for_memory = GetParam() == Way::memory;
         config.lease_ns = 60'000'000'000; // no lease expires because the machine is busy
     }
+    ~ServerTest() override { TestClient::asks_for_memory = false; }
     void start(std::uint64_t slots = 4096) {
         ring.emplace(kFirst, slots);
         index.emplace(std::vector{&ring->ring});
