@@ -48,6 +48,7 @@ SECONDS = {
     "tests/python/follow_test.py": 25,
     "tests/python/foreign_h5py_test.py": 25,
     "tests/python/full_disk_test.py": 30,
+    "tests/python/kubernetes_test.py": 30,
     "tests/python/notify_test.py": 25,
     "tests/python/ordered_test.py": 25,
     "tests/python/raw_source_test.py": 15,
