@@ -27,5 +27,6 @@ void bind_readout_client(nanobind::module_& module);
 void bind_pinning(nanobind::module_& module);
 void bind_checkpoint(nanobind::module_& module);
 void bind_spectra(nanobind::module_& module);
+void bind_features(nanobind::module_& module);
 
 } // namespace thalweg::bind

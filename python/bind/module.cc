@@ -26,4 +26,5 @@ NB_MODULE(_core, module) {
     bind_pinning(module);
     bind_checkpoint(module);
     bind_spectra(module);
+    bind_features(module);
 }
