@@ -8,12 +8,13 @@ from thalweg import _core
 from thalweg._base.errors import UsageError
 from thalweg._recording.configuration import options_as_json
 from thalweg._recording.options import RecordOptions
+from thalweg._recording.pulses import features_text
 
 # These are written at the end of the run.
 _LATER = {"run_number", "stop_utc", "engine", "counters", "file_number", "next_file", "previous_file"}
 _LATER |= {"next_file_id", "previous_file_id"}
 _OWN = ("start_utc", "host", "kernel", "thalweg_version", "hdf5_version", "configuration", "source", "clock_domain")
-_RESERVED = {*_OWN, "source_settings", *_LATER}
+_RESERVED = {*_OWN, "source_settings", "features", *_LATER}
 
 
 def check_metadata(options: RecordOptions) -> None:
@@ -33,6 +34,8 @@ def run_metadata(options: RecordOptions, source: dict[str, Any]) -> dict[str, st
         "clock_domain": source["clock_domain"],
         "source_settings": _json({key: source[key] for key in source if key not in ("source", "clock_domain")}),
     }
+    if options.features:
+        own["features"] = features_text(options)
     if options.run_number is not None:
         own["run_number"] = str(options.run_number)
     return _asked_for(options.meta or [], _RESERVED) | own

@@ -20,11 +20,6 @@ class Isotope(StrEnum):
     none = "none"
 
 
-class Waveforms(StrEnum):
-    all_ = "all"
-    none = "none"
-
-
 class NodeDeath(StrEnum):
     end = "end"
     going_on = "continue"
@@ -47,7 +42,8 @@ def _option(panel: str, text: str, **settings: Any) -> Any:
     return typer.Option(help=text, rich_help_panel=panel, **settings)
 
 
-CARD, REPLAY, RAW, DEVICE, OUTPUT = "Digitizer", "Replay", "Raw rows", "Device", "Output"
+CARD, REPLAY, RAW, FEATURES, DEVICE = "Digitizer", "Replay", "Raw rows", "Features of pulses", "Device"
+OUTPUT = "Output"
 RUN, MACHINE, SEEN = "Run", "Machine", "Monitoring"
 
 
@@ -97,9 +93,6 @@ class RecordOptions:
             metavar="FILE.toml",
         ),
     ] = ""
-    waveforms: Annotated[
-        Waveforms, _option(CARD, "Record the samples of all pulses, or only their timestamps and energies.")
-    ] = Waveforms.all_
     samples: Annotated[int, _option(CARD, "Number of samples in a record.", min=1, max=2**31 - 1, metavar="N")] = 10_496
     sample_rate: Annotated[str, _option(CARD, "Sampling rate, for example 10GS/s or 500MS/s.", metavar="RATE")] = (
         "10GS/s"
@@ -157,6 +150,24 @@ class RecordOptions:
             metavar="FILE.toml|DTYPE",
         ),
     ] = ""
+    features: Annotated[
+        str,
+        _option(
+            FEATURES,
+            "Compute energy, time and flags of each pulse from its samples, as [features] of this file says: the "
+            "configuration of `thalweg tdpac`.",
+            metavar="FILE.toml",
+        ),
+    ] = ""
+    waveforms: Annotated[
+        str,
+        _option(
+            FEATURES,
+            "Keep the samples of all pulses, of none, or, with --features, of those in one of N slices of time. "
+            "Without --features, the emulated digitizer gives timestamps and energies if it keeps none.",
+            metavar="all|none|1/N",
+        ),
+    ] = "all"
     setting: Annotated[
         list[str] | None,
         _option(

@@ -9,18 +9,24 @@ from thalweg._base.errors import UsageError
 from thalweg._base.paths import is_there
 from thalweg._raw.settings import open_raw, raw_settings
 from thalweg._recording.physics import physics_settings, set_physics
+from thalweg._recording.pulses import pulse_settings, with_features
 
 if TYPE_CHECKING:
     from thalweg._recording.options import RecordOptions
 
 # An option that the chosen source does not have is an error and is not ignored.
 _OF_DIGITIZER = (
-    "channels", "rate", "records", "isotope", "physics", "waveforms", "samples", "sample_rate", "seed",
+    "channels", "rate", "records", "isotope", "physics", "samples", "sample_rate", "seed",
     "onboard_memory",
 )  # fmt: skip
 _OF_REPLAY = ("input", "loops", "compass_header", "allow_missing")
 _OF_RAW = ("input", "row", "allow_missing")
-_OWN = {"digitizer": _OF_DIGITIZER, "replay": _OF_REPLAY, "raw": _OF_RAW}
+_OF_PULSES = ("features", "waveforms")
+_OWN = {
+    "digitizer": _OF_DIGITIZER + _OF_PULSES,
+    "replay": _OF_REPLAY + _OF_PULSES,
+    "raw": _OF_RAW + _OF_PULSES,
+}
 
 
 def of_built_in() -> set[str]:
@@ -42,8 +48,9 @@ def own_options(options: "RecordOptions", source: str) -> tuple[str, ...]:
 def settings(options: "RecordOptions") -> dict[str, Any]:
     """Returns what `open_source` needs, as plain values. Raises UsageError if options are wrong."""
     own_options(options, options.source)
+    pulses = pulse_settings(options)
     if options.source == "raw":
-        return raw_settings(options.input, options.row)
+        return {**raw_settings(options.input, options.row), **pulses}
     if options.source == "replay":
         if not options.input:
             raise UsageError("--source replay has no file to replay: give --input FILE")
@@ -54,11 +61,13 @@ def settings(options: "RecordOptions") -> dict[str, Any]:
             "path": os.path.abspath(options.input),
             "loops": options.loops,
             "compass_header": _header(options.compass_header),
+            **pulses,
         }
     rate = quantities.rate(options.rate)
     physics = physics_settings(options.physics, options.isotope.value, options.channels) if options.physics else {}
     return {
         "kind": "digitizer",
+        **pulses,
         "rate": options.rate,
         "physics": physics,
         "card": {
@@ -68,7 +77,7 @@ def settings(options: "RecordOptions") -> dict[str, Any]:
             "record_samples": options.samples,
             "sample_rate_hz": quantities.frequency_hz(options.sample_rate, "S/s"),
             "seed": options.seed,
-            "waveforms": options.waveforms.value == "all",
+            "waveforms": bool(pulses) or options.waveforms == "all",
             "onboard_bytes": quantities.size_bytes(options.onboard_memory),
             # With a rate, the card's own clock ends the run, so that the same options give the same records.
             "duration_ns": 0 if rate.is_max else quantities.duration_ns(options.duration),
@@ -78,6 +87,11 @@ def settings(options: "RecordOptions") -> dict[str, Any]:
 
 def open_source(settings: dict[str, Any], start_ns: int = 0) -> _core.Source:
     """Opens the source. `start_ns` is the time, by the monotonic clock, at which the clock of the card is 0."""
+    source = _open_samples(settings, start_ns)
+    return with_features(source, settings["features"]) if "features" in settings else source
+
+
+def _open_samples(settings: dict[str, Any], start_ns: int) -> _core.Source:
     if settings["kind"] == "raw":
         return open_raw(settings)
     if settings["kind"] == "replay":

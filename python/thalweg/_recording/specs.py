@@ -123,7 +123,8 @@ def _device(options: RecordOptions, known: Mapping[str, str], settings: dict[str
             f"there is no source '{source}'{suggestion(source, names)}; a class of yours is module:Class, and a "
             "library ./library.so"
         )
-    own_options(dataclasses.replace(options, source=source), "")
+    others = dataclasses.replace(options, source=source)
+    own_options(dataclasses.replace(others, features="", waveforms=RecordOptions.waveforms) if is_slow else others, "")
     loss = known.get("on-loss", options.on_device_loss)
     if loss not in list(DeviceLoss):
         raise UsageError(f"'on-loss' of device '{title}' is '{loss}'{suggestion(loss, DeviceLoss)}")

@@ -7,7 +7,7 @@ from typing import Any
 import thalweg
 from thalweg._hits.histogram import EnergyHistogram
 from thalweg._hits.side_by_side import Hits
-from thalweg.tdpac import Spectra, SpectraCounter, TdpacConfig, check_times, tables_of
+from thalweg.tdpac import Spectra, SpectraCounter, TdpacConfig, hit_columns
 
 
 class CountedPairs:
@@ -15,8 +15,8 @@ class CountedPairs:
 
     def __init__(self, run: thalweg.Run, config: TdpacConfig, delays_ps: tuple[float, ...] | None) -> None:
         self._config = config
-        self.tables = tables_of(run, config)
-        self._units = {name: check_times(run[name], config) for name in self.tables}
+        self._columns = hit_columns(run, config)
+        self.tables = tuple(self._columns)
         self._counter = SpectraCounter(config, self.tables, delays_ps or config.delays_ps)
 
     @property
@@ -26,9 +26,12 @@ class CountedPairs:
 
     def prepare(self, detector: Any) -> None:
         """Lets a detector read the columns of the configuration, and count the energies around its windows."""
-        config, name = self._config, detector.name
-        detector.energy, detector.timestamp, detector.unit = config.energy, config.timestamp, self._units[name]
-        detector.windows = config.windows_of(self.tables.index(name))
+        columns, number = self._columns[detector.name], self.tables.index(detector.name)
+        detector.energy, detector.timestamp, detector.unit = columns.energy, columns.times, columns.unit
+        detector.flags, detector.rejected_flags = columns.flags, columns.rejected_flags
+        detector.follower = self._config.follower_of(number)
+        detector.energy_unit = "keV" if detector.follower else detector.energy_unit
+        detector.windows = self._config.windows_of(number)
         detector.energies = EnergyHistogram.around(detector.windows)
 
     def add(self, number: int, hits: Hits) -> None:

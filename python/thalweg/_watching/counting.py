@@ -85,10 +85,20 @@ class Counting:
         if self._following.is_over:
             following = self._following.in_next_file()
             self.is_over = following is None
+            if self.is_over:
+                self._add_last_hits()
             if following is not None:
                 self._following = following
                 self.files.append(following.path)
         return bool(new)
+
+    def _add_last_hits(self) -> None:
+        for number, each in enumerate(self.detectors.values()):
+            for got in each.last_hits():
+                if self.pairs is not None:
+                    self.pairs.add(number, got)
+        if self.pairs is not None:
+            self.pairs.pair()
 
     def _hits(self, name: str, pieces: list[Any]) -> Iterator[Hits]:
         detector = self.detectors[name]

@@ -11,6 +11,7 @@ from thalweg.cli._output import JsonOption, answer, as_epilog, print_json
 EXAMPLES = [
     "thalweg tdpac run.h5 --config tdpac.toml --out spectra.h5",
     "thalweg tdpac run.h5 --config tdpac.toml --out spectra.h5 --plot ratio.pdf --csv spectra.csv --json",
+    "thalweg tdpac run.BIN --config tdpac.toml --features --out spectra.h5",
 ]
 
 
@@ -24,6 +25,15 @@ def tdpac(
     ] = None,
     plot: Annotated[Path | None, typer.Option(metavar="FILE.png|FILE.pdf", help="Picture of R(t) and the fit.")] = None,
     csv: Annotated[Path | None, typer.Option(metavar="FILE.csv", help="The same as columns, for fit programs.")] = None,
+    features: Annotated[
+        bool,
+        typer.Option(
+            "--features",
+            show_default=False,
+            help="Make times, flags and energies of the samples, as [features] of the configuration says, where they "
+            "are not stored. RUN may also be a CoMPASS or lh5 file.",
+        ),
+    ] = False,
     force: Annotated[bool, typer.Option("--force", show_default=False, help="Replace files that exist.")] = False,
     json: JsonOption = False,
 ) -> int:
@@ -31,8 +41,8 @@ def tdpac(
 
     All pairs of a start and a stop are counted, for each pair of detectors. From the spectra follow time zero and the
     resolution, R(t), the fit of the field that the configuration describes, and the half-life. RUN needs a column of
-    times and one of energies in each table. The exit code is 1 if a fit has not converged. It needs the packages of an
-    extra: pip install thalweg[tdpac].
+    times and one of energies in each table, or, with --features, times and samples. The exit code is 1 if a fit has not
+    converged. It needs the packages of an extra: pip install thalweg[tdpac].
     """
     from thalweg import tdpac as analyses
     from thalweg.tdpac import figure, results
@@ -42,7 +52,7 @@ def tdpac(
     for target in (out, plot, csv):
         if target is not None and target.exists() and not force:
             raise UsageError(f"{target} cannot be written (it exists): give --force to replace it")
-    analysis = analyses.analyse(file, analyses.load_config(config))
+    analysis = analyses.analyse(file, analyses.load_config(config), features)
     if out is not None:
         results.save(analysis, out)
     if csv is not None:

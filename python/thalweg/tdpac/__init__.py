@@ -15,7 +15,7 @@ from thalweg.tdpac import needs  # the first: it names the extra if a package is
 from thalweg.tdpac.analysis import Analysis, analyse, analyse_spectra
 from thalweg.tdpac.classes import PairClass, pair_classes
 from thalweg.tdpac.config import TdpacConfig, load_config, parse_config
-from thalweg.tdpac.counting import SpectraCounter, check_times, count, tables_of
+from thalweg.tdpac.counting import SpectraCounter, count, hit_columns
 from thalweg.tdpac.figure import draw
 from thalweg.tdpac.fitted import Fitted
 from thalweg.tdpac.half_life import HalfLife, fit_half_life
@@ -36,7 +36,6 @@ __all__ = [
     "TdpacConfig",
     "analyse",
     "analyse_spectra",
-    "check_times",
     "count",
     "draw",
     "fit_half_life",
@@ -44,12 +43,12 @@ __all__ = [
     "fit_spectra",
     "fit_time_zero",
     "frequency_spectrum",
+    "hit_columns",
     "load_config",
     "needs",
     "pair_classes",
     "parse_config",
     "ratio_of",
     "save",
-    "tables_of",
     "write_columns",
 ]

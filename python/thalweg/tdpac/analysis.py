@@ -92,17 +92,19 @@ def _as_json(fitted: Fitted) -> dict[str, Any]:
     }
 
 
-def analyse(path: str, config: TdpacConfig) -> Analysis:
+def analyse(path: str, config: TdpacConfig, made: bool = False) -> Analysis:
     """Counts the coincidences of a run and fits them. Delays that are not given are fitted to a first part of the run,
     and subtracted from the times before all of it is counted.
+
+    made: whether energies, times and flags are made of samples where they are not stored.
 
     Raises UsageError if the configuration does not fit the run.
     """
     delays = config.delays_ps
     if delays is None:
-        first = count(path, config, None, _FOR_DELAYS)
+        first = count(path, config, None, _FOR_DELAYS, made)
         delays = _delays_of(first, config)
-    spectra = count(path, config, delays)
+    spectra = count(path, config, delays, made=made)
     return analyse_spectra(spectra, config)
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from thalweg._base.errors import UsageError
 from thalweg._base.suggestion import suggestion
+from thalweg._features.settings import IN_FILE, FeatureSettings, check_names, parse_features
+from thalweg._hits.calibration import EVERY, TOLERANCE, GainFollower
 from thalweg._hyperfine.isotopes import CASCADES, Cascade, peak_width_kev
 from thalweg._hyperfine.places import Directions, places_of
 from thalweg._hyperfine.sites import NUMBERS, Site, number_of, sites_of
@@ -17,10 +19,6 @@ from thalweg._hyperfine.sites import NUMBERS, Site, number_of, sites_of
 _HALF_LIVES = 14
 """The spectra reach so far to both sides, if the configuration does not say it."""
 METHODS = ("auto", "ratio", "spectra")
-_KNOWN = (
-    "isotope", "tables", "timestamp", "energy", "start", "stop", "scale", "range", "bin", "delays", "resolution",
-    "places", "half-angle", "half-life", "A22", "A44", "site", "fit", "kept-hits",
-)  # fmt: skip
 _OF_FIT = ("begin", "end", "method", "free")
 
 
@@ -55,12 +53,30 @@ class TdpacConfig:
     free: tuple[str, ...] = ()
     """The parameters of the field fit that are free, such as "omega0" or "eta_2"."""
     kept_hits: int = 4_000_000
+    features: FeatureSettings | None = None
+    """How energies and times are made of samples."""
+    has_timestamp: bool = False
+    """Whether the configuration names the column of times."""
     text: str = ""
     """The file, as it was read."""
 
+    peaks: Mapping[str, float] = field(default_factory=dict)
+    """The energies of peaks in keV, by name, by which the energies are calibrated. Empty: they are not."""
+    peak_hits: int = EVERY
+    """To so many hits in a row the gain is fitted."""
+    peak_tolerance: float = TOLERANCE
+
+    def follower_of(self, detector: int) -> GainFollower | None:
+        """Returns what calibrates the energies of a detector, or None if they are not calibrated."""
+        if not self.peaks:
+            return None
+        about = self.scale[detector] if self.scale else None
+        return GainFollower(self.peaks, about, self.peak_hits, self.peak_tolerance)
+
     def windows_of(self, detector: int) -> dict[str, tuple[float, float]]:
-        """Returns the energy windows of a detector, by "start" and "stop", in the unit of its column."""
-        scale = self.scale[detector] if self.scale else 1.0
+        """Returns the energy windows of a detector, by "start" and "stop", in the unit of its column, or in keV if it
+        is calibrated."""
+        scale = self.scale[detector] if self.scale and not self.peaks else 1.0
         of_all = {"start": self.start, "stop": self.stop}
         return {kind: (low / scale, high / scale) for kind, (low, high) in of_all.items()}
 
@@ -86,7 +102,7 @@ def parse_config(text: str, where: str = "the configuration") -> TdpacConfig:
         given = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{where} is not TOML ({error})") from None
-    _check_names(given, _KNOWN, where)
+    check_names(given, IN_FILE, where)
     isotope = given.get("isotope", "181Hf")
     if isotope not in CASCADES:
         raise UsageError(f"{where}: there is no isotope '{isotope}' (there are {', '.join(CASCADES)})")
@@ -94,7 +110,7 @@ def parse_config(text: str, where: str = "the configuration") -> TdpacConfig:
     fit = given.get("fit", {})
     if not isinstance(fit, Mapping):
         raise UsageError(f"{where}: 'fit' is not a table: write [fit]")
-    _check_names(fit, _OF_FIT, f"{where}: [fit]")
+    check_names(fit, _OF_FIT, f"{where}: [fit]")
     sites = sites_of(given.get("site"), where)
     reach = round(_HALF_LIVES * cascade.half_life_ns)
     range_ns = _pair(given.get("range", [-reach, reach]), f"{where}: range")
@@ -132,8 +148,26 @@ def parse_config(text: str, where: str = "the configuration") -> TdpacConfig:
         method=method,
         free=_free(fit.get("free"), sites, f"{where}: [fit]"),
         kept_hits=int(number_of(given.get("kept-hits", 4_000_000), f"{where}: kept-hits", 1)),
+        features=parse_features(given["features"], where) if "features" in given else None,
+        has_timestamp="timestamp" in given,
+        **_calibration(given.get("calibration"), cascade, f"{where}: [calibration]"),
         text=text,
     )
+
+
+def _calibration(given: Any, cascade: Cascade, where: str) -> dict[str, Any]:
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise UsageError(f"{where} is no table: write [calibration]")
+    check_names(given, ("peaks", "hits", "tolerance"), where)
+    peaks = given.get("peaks", {"start": cascade.start_kev, "stop": cascade.stop_kev})
+    if not isinstance(peaks, Mapping) or not peaks:
+        raise UsageError(f'{where}: peaks is {peaks!r}: give energies in keV by name, as {{"133" = 133.0}}')
+    energies = {name: number_of(kev, f"{where}: peak {name}", 1.0, 1e5) for name, kev in peaks.items()}
+    hits = number_of(given.get("hits", EVERY), f"{where}: hits", 1000, 1e9)
+    tolerance = number_of(given.get("tolerance", TOLERANCE), f"{where}: tolerance", 1e-4, 0.5)
+    return {"peaks": energies, "peak_hits": int(hits), "peak_tolerance": tolerance}
 
 
 def name_of(parameter: str, site: int) -> str:
@@ -156,12 +190,6 @@ def _free(given: Any, sites: tuple[Site, ...], where: str) -> tuple[str, ...]:
         own += ["fraction"] if number < len(sites) - 1 else []
         free += [name_of(each, number) for each in own]
     return tuple(free)
-
-
-def _check_names(given: Mapping[str, Any], known: Sequence[str], where: str) -> None:
-    for name in given:
-        if name not in known:
-            raise UsageError(f"{where}: there is no '{name}'{suggestion(name, known)}")
 
 
 def _window(given: Any, peak_kev: float, what: str) -> tuple[float, float]:

@@ -13,12 +13,12 @@ import numpy.typing as npt
 import thalweg
 from thalweg import _core
 from thalweg._base.errors import UsageError
-from thalweg._hits.side_by_side import PICOSECONDS, Hits, picoseconds, side_by_side
+from thalweg._features.compass import CompassFile, is_compass
+from thalweg._hits.side_by_side import Hits, side_by_side
 from thalweg.tdpac.config import TdpacConfig
+from thalweg.tdpac.hits import HitColumns, columns_of
 from thalweg.tdpac.remarks import DetectorRemarks, remarks_of
 from thalweg.tdpac.spectra import Spectra
-
-_ROWS = 1 << 17
 
 
 class SpectraCounter:
@@ -90,28 +90,67 @@ def _as_windows(given: dict[str, tuple[float, float]]) -> _core.EnergyWindows:
 
 
 def count(
-    path: str, config: TdpacConfig, delays_ps: tuple[float, ...] | None = None, most: int | None = None
+    path: str,
+    config: TdpacConfig,
+    delays_ps: tuple[float, ...] | None = None,
+    most: int | None = None,
+    made: bool = False,
 ) -> Spectra:
     """Counts all coincidences of a run, in all its files, or about `most`. An open run is counted as far as it goes.
 
+    made: whether energies, times and flags are made of samples where they are not stored. Then the run may also be a
+        list file of CoMPASS.
+
     Raises UsageError if a table or column of the configuration is not there.
     """
-    counter: SpectraCounter | None = None
-    remarks: list[DetectorRemarks] = []
-    for run in _files(path):
-        tables = tables_of(run, config)
-        if counter is None:
-            counter = SpectraCounter(config, tables, delays_ps)
-            remarks = [DetectorRemarks(name, config.windows_of(number)) for number, name in enumerate(tables)]
-        hits = {number: _hits(run[name], config) for number, name in enumerate(tables)}
-        for round_ in side_by_side(hits):
+    if made and config.features is None:
+        raise UsageError("the configuration does not say how features are made: add [features], with bits = 10 or so")
+    found: _Found | None = None
+    for run in _compass(path, config) if made and is_compass(path) else _files(path):
+        columns = hit_columns(run, config, made)
+        if found is None:
+            found = _Found(config, tuple(columns), delays_ps)
+        for round_ in side_by_side(found.hits_of(run, columns)):
             for detector, got in round_:
-                counter.add(detector, *got)
-                remarks[detector].note(got)
-            if counter.pair() >= (most or 1 << 62):
-                return counter.spectra()
-    assert counter is not None
-    return replace(counter.spectra(), remarks=remarks_of(remarks))
+                found.add(detector, got)
+            if found.counter.pair() >= (most or 1 << 62):
+                return found.counter.spectra()
+        found.left_out += [each for of_table in columns.values() for each in of_table.sentences()]
+    assert found is not None
+    return found.finish()
+
+
+class _Found:
+    """What is found in the files of a run."""
+
+    def __init__(self, config: TdpacConfig, tables: tuple[str, ...], delays_ps: tuple[float, ...] | None) -> None:
+        self.counter = SpectraCounter(config, tables, delays_ps)
+        self.left_out: list[str] = []
+        self._remarks = [DetectorRemarks(name, config.windows_of(number)) for number, name in enumerate(tables)]
+        self._followers = [config.follower_of(number) for number in range(len(tables))]
+
+    def hits_of(self, run: Any, columns: dict[str, HitColumns]) -> dict[int, Iterator[Hits]]:
+        return {
+            number: self._calibrated(number, of.read(run[name])) for number, (name, of) in enumerate(columns.items())
+        }
+
+    def _calibrated(self, number: int, hits: Iterator[Hits]) -> Iterator[Hits]:
+        follower = self._followers[number]
+        for each in hits:
+            yield from follower.add(each) if follower else (each,)
+
+    def add(self, detector: int, hits: Hits) -> None:
+        self.counter.add(detector, *hits)
+        self._remarks[detector].note(hits)
+
+    def finish(self) -> Spectra:
+        calibrated = []
+        for number, follower in enumerate(self._followers):
+            for hits in follower.finish() if follower else ():
+                self.add(number, hits)
+            calibrated += follower.sentences(self.counter.tables[number]) if follower else []
+        self.counter.pair()
+        return replace(self.counter.spectra(), remarks=[*self.left_out, *calibrated, *remarks_of(self._remarks)])
 
 
 def _files(path: str) -> Iterator[thalweg.Run]:
@@ -124,35 +163,32 @@ def _files(path: str) -> Iterator[thalweg.Run]:
         next_path = os.path.join(os.path.dirname(path), name) if name else None
 
 
-def tables_of(run: thalweg.Run, config: TdpacConfig) -> tuple[str, ...]:
-    """Returns the tables of the detectors. Raises UsageError if one has not the columns, or if there are none."""
-    wanted = (config.timestamp, config.energy)
-    for name in config.tables:
-        missing = [each for each in wanted if name not in run or each not in run[name].schema]
-        if missing:
-            why = f"has no column '{missing[0]}'" if name in run else "does not exist"
-            raise UsageError(f"{run.path}: table '{name}' {why}: see `thalweg inspect`, and set it in the file")
-    found = config.tables or tuple(name for name in run if all(each in run[name].schema for each in wanted))
+def _compass(path: str, config: TdpacConfig) -> Iterator[CompassFile]:
+    assert config.features is not None
+    yield CompassFile(path, config.features, config.timestamp)
+
+
+def hit_columns(run: Any, config: TdpacConfig, made: bool = False) -> dict[str, HitColumns]:
+    """Returns the columns of the detectors, by table. Raises UsageError if one has not the columns, or if there are
+    fewer than two."""
+    found = {}
+    for name in config.tables or tuple(run):
+        columns = columns_of(run[name], config, run.metadata, made) if name in run else None
+        if columns is not None:
+            found[name] = columns
+        elif config.tables:
+            raise UsageError(f"{run.path}: table '{name}' {_missing(run, name, config)}: see `thalweg inspect`")
     if len(found) < 2:
         raise UsageError(
-            f"{run.path} has {len(found)} tables with the columns '{wanted[0]}' and '{wanted[1]}' (coincidences need "
-            "two detectors): set timestamp and energy in the configuration"
+            f"{run.path} has {len(found)} tables with the columns '{config.timestamp}' and '{config.energy}' "
+            "(coincidences need two detectors): set timestamp and energy in the configuration, or give --features if "
+            "there are waveforms"
         )
     return found
 
 
-def check_times(table: Any, config: TdpacConfig) -> str:
-    """Returns the unit of the times of a table. Raises UsageError if it is no unit of time."""
-    unit = str(table.schema[config.timestamp].unit)
-    if unit not in PICOSECONDS:
-        raise UsageError(
-            f"table '{table.name}': column '{config.timestamp}' has the unit '{unit}' (times need one of "
-            f"{', '.join(PICOSECONDS)})"
-        )
-    return unit
-
-
-def _hits(table: Any, config: TdpacConfig) -> Iterator[Hits]:
-    unit = check_times(table, config)
-    for rows in table.batches([config.timestamp, config.energy], rows=_ROWS):
-        yield picoseconds(rows[config.timestamp], unit), rows[config.energy]
+def _missing(run: Any, name: str, config: TdpacConfig) -> str:
+    if name not in run:
+        return "does not exist"
+    missing = [each for each in (config.timestamp, config.energy) if each not in run[name].schema]
+    return f"has no column '{missing[0]}'"

@@ -1,0 +1,73 @@
+"""Features of pulses whose samples are held: computed in the core, for arrays in memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from thalweg import _core
+from thalweg._base.errors import UsageError
+from thalweg._features.settings import FeatureSettings
+
+
+@dataclass(frozen=True)
+class Pulses:
+    """Energy of each pulse in ADC ns, how many ps behind the timestamp it is, and its flags. A record without a pulse
+    has no energy (NaN), and the time of its timestamp."""
+
+    energies: npt.NDArray[np.float32]
+    since_ps: npt.NDArray[np.int64]
+    flags: npt.NDArray[np.uint16]
+
+
+def check_samples(table: Any, settings: FeatureSettings) -> None:
+    """Raises UsageError if a table has no samples that can be used."""
+    name, found = settings.waveform, table.schema[settings.waveform]
+    members = dict(found.members) if found.name == "struct" else {}
+    values = members.get("values") if found.name == "struct" else found
+    of_sample = values.element if values is not None and values.element is not None else values
+    if of_sample is None or of_sample.name not in ("uint16", "int16"):
+        raise _refused(table, name, "has no samples of 16 bits, as an array or a list of integers", "set waveform")
+    if "dt" not in members and not settings.sample_period_ns:
+        raise _refused(table, name, "has no time dt from sample to sample", "set sample-period, in ns")
+    for member in ("t0", "dt"):
+        if member in members and members[member].unit not in ("", "ns"):
+            raise _refused(
+                table, f"{name}/{member}", f"has the unit '{members[member].unit}' and not ns", "set waveform"
+            )
+
+
+def _refused(table: Any, column: str, why: str, what: str) -> UsageError:
+    return UsageError(
+        f"the pulses of table '{table.name}' have no features: column '{column}' {why}: {what} in [features]"
+    )
+
+
+def pulses_of(rows: Any, settings: FeatureSettings) -> Pulses:
+    """Returns the features of rows that have the column of samples. Raises UsageError if a sampling period is not
+    known."""
+    waveform = rows[settings.waveform]
+    is_struct = not isinstance(waveform, np.ndarray) and not hasattr(waveform, "offsets")
+    values = waveform["values"] if is_struct else waveform
+    if isinstance(values, np.ndarray):
+        lengths, content = np.full(len(values), values.shape[1], np.uint64), values
+    else:
+        lengths = np.asarray(values.lengths, np.uint64)
+        content = values.content[values.offsets[0] : values.offsets[-1]]
+    count = len(lengths)
+    members = waveform if is_struct else {}
+    periods = np.full(count, settings.sample_period_ns)
+    if not settings.sample_period_ns:
+        periods = np.ascontiguousarray(waveform["dt"], np.float64)
+    energies, times, flags = np.empty(count, np.float32), np.empty(count), np.empty(count, np.uint16)
+    extractor = _core.FeatureExtractor(settings.to_core("").pulse, content.dtype == np.int16)
+    extractor.extract(np.ascontiguousarray(content), lengths, periods, energies, times, flags)
+    since_ns = times + (np.asarray(waveform["t0"], np.float64) if "t0" in members else 0.0)
+    since_ns[(flags & _NO_PULSE) != 0] = 0.0
+    return Pulses(energies, np.rint(since_ns * 1e3).astype(np.int64), flags)
+
+
+_NO_PULSE = 16

@@ -1,0 +1,57 @@
+"""The features of pulses that a recording makes of their samples, and how many samples it keeps."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from thalweg import _core
+from thalweg._base.errors import UsageError
+from thalweg._features.settings import FeatureSettings, load_features
+
+if TYPE_CHECKING:
+    from thalweg._recording.options import RecordOptions
+
+_MOST = 1_000_000
+
+
+def pulse_settings(options: RecordOptions) -> dict[str, Any]:
+    """Returns what `with_features` needs, as plain values, or nothing if there are no features. Raises UsageError if
+    the file or --waveforms is wrong."""
+    keep_one_of = _kept(options.waveforms)
+    if options.features:
+        settings, timestamp = load_features(options.features)
+        return {"features": {"settings": vars(settings), "timestamp": timestamp, "keep_one_of": keep_one_of}}
+    if keep_one_of > 1 or (keep_one_of == 0 and options.source != "digitizer"):
+        raise UsageError(
+            f"--waveforms {options.waveforms} would leave out pulses (nothing is known of them without their samples): "
+            "give --features FILE.toml, too"
+        )
+    return {}
+
+
+def with_features(source: _core.Source, given: dict[str, Any]) -> _core.Source:
+    """Returns the source with features. Raises UsageError if a table has no pulses or times that can be used."""
+    settings = _settings_of(given["settings"])
+    return _core.with_features(source, settings.to_core(given["timestamp"], given["keep_one_of"]), settings.as_json())
+
+
+def _settings_of(values: dict[str, Any]) -> FeatureSettings:
+    """Takes what was JSON on its way to another process."""
+    own: dict[str, Any] = {name: tuple(it) if isinstance(it, list) else it for name, it in values.items()}
+    return FeatureSettings(**own)
+
+
+def features_text(options: RecordOptions) -> str:
+    """Returns the settings of the features for the metadata of a run."""
+    return load_features(options.features)[0].as_json()
+
+
+def _kept(text: str) -> int:
+    """Returns of how many slices of time the samples of one are kept: 1 for all, 0 for none."""
+    if text in ("all", "none"):
+        return int(text == "all")
+    match = re.fullmatch(r"1/([1-9][0-9]{0,6})", text)
+    if match is None or int(match[1]) > _MOST:
+        raise UsageError(f"--waveforms is '{text}': give all, none, or for example 1/10 (at most 1/{_MOST})")
+    return int(match[1])
