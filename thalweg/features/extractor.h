@@ -24,14 +24,19 @@ struct FeatureOptions {
 // Throws base::UsageError if a number makes no sense.
 void check(FeatureOptions const& options);
 
-enum Flag : std::uint16_t {
-    kSaturated = 1,        // a sample of the pulse or of the gate is at the end of the ADC's range
-    kPiledUp = 2,          // another pulse begins within the gate: the energy is that of both
-    kFollowed = 4,         // another pulse begins behind the gate
-    kUnsteadyBaseline = 8, // parts of the baseline differ by more than the threshold: an earlier pulse, for example
-    kNoPulse = 16,         // nothing rises above the threshold
-    kCut = 32,             // the record has not the whole edge and gate
-};
+// Flags of a pulse.
+// A sample of the pulse or of the gate is at the end of the ADC's range.
+inline constexpr std::uint16_t kSaturated = 1;
+// Another pulse begins within the gate: the energy is that of both.
+inline constexpr std::uint16_t kPiledUp = 2;
+// Another pulse begins behind the gate.
+inline constexpr std::uint16_t kFollowed = 4;
+// Parts of the baseline differ by more than the threshold: there is an earlier pulse, for example.
+inline constexpr std::uint16_t kUnsteadyBaseline = 8;
+// Nothing rises above the threshold.
+inline constexpr std::uint16_t kNoPulse = 16;
+// The record has not the whole edge and gate.
+inline constexpr std::uint16_t kCut = 32;
 
 struct PulseFeatures {
     double energy = 0;  // the integral over the gate, less the baseline, in ADC * ns; NaN if there is no pulse

@@ -14,16 +14,14 @@
 namespace thalweg::features {
 namespace {
 
-using model::Field, model::Kind, model::Scalar;
+using model::Kind, model::Scalar;
 
 // Columns of a result that are not columns of the input: numbers above all of these.
-enum Made : std::size_t {
-    kThinnedLengths = std::numeric_limits<std::size_t>::max() - 5,
-    kThinnedSamples,
-    kEnergies,
-    kTimes,
-    kFlags,
-};
+constexpr std::size_t kThinnedLengths = std::numeric_limits<std::size_t>::max() - 5;
+constexpr std::size_t kThinnedSamples = kThinnedLengths + 1;
+constexpr std::size_t kEnergies = kThinnedLengths + 2;
+constexpr std::size_t kTimes = kThinnedLengths + 3;
+constexpr std::size_t kFlags = kThinnedLengths + 4;
 
 constexpr double kPsPerNs = 1000;
 constexpr std::uint64_t kMostPs = std::numeric_limits<std::int64_t>::max();

@@ -77,7 +77,7 @@ class FeatureRows {
     std::uint64_t ps_per_unit_ = 1;
     std::uint64_t samples_per_row_ = 0; // 0: lists
     model::Table table_;
-    std::vector<std::size_t> order_; // of the columns of a result: the number of an input column, or one of Made
+    std::vector<std::size_t> order_; // of the columns of a result: the number of an input column, or of what is made
     bool has_energy_ = false;        // the input has
     std::optional<FeatureExtractor> extractor_;
 

@@ -82,8 +82,9 @@ std::string waveforms_text(FeatureRowOptions const& options) {
 
 class FeatureSource : public source::Source {
   public:
-    FeatureSource(source::Source& input, FeatureRowOptions const& options, std::string configuration)
-        : input_(input), options_(options), configuration_(std::move(configuration)), streams_(input.streams()) {
+    FeatureSource(source::Source& input, FeatureRowOptions options, std::string configuration)
+        : input_(input), options_(std::move(options)), configuration_(std::move(configuration)),
+          streams_(input.streams()) {
         bool any = false;
         for (auto& stream : streams_) {
             if (!has_samples(stream.table, options_)) continue;
