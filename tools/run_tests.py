@@ -45,6 +45,7 @@ SECONDS = {
     "tests/python/derive_faults_test.py": 40,
     "tests/python/derive_workers_test.py": 30,
     "tests/python/devices_test.py": 80,
+    "tests/python/features_test.py": 30,
     "tests/python/follow_test.py": 25,
     "tests/python/foreign_h5py_test.py": 25,
     "tests/python/full_disk_test.py": 30,
