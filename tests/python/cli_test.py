@@ -296,7 +296,8 @@ def test_the_examples_in_the_help_work(
                 with recording(Path("run.h5"), *SMALL, "--rate", "1kHz", "--force") as recorder:
                     recorder.process.kill()
             elif words[1] == "tdpac":
-                Path("tdpac.toml").write_text('places = "line"\n')
+                features = "[features]\nbits = 14\nsample-period = 2\n" if "--features" in words else ""
+                Path("tdpac.toml").write_text('places = "line"\n' + features)
                 record(Path("run.h5"), "--channels", 2, "--waveforms", "none", "--records", 3000, "--force")
                 words += ["--force"]
             elif words[1] == "tune":

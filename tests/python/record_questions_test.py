@@ -44,7 +44,7 @@ fail(counts, "of_status", RuntimeError("no counters"), 3.5)
 fail(snapshot.Rates, "put_into", ZeroDivisionError("no time"), 4)
 fail(selectors.PollSelector, "select", OSError(errno.ENOMEM, "Cannot allocate memory"))
 fail(socketserver.TCPServer, "get_request", OSError(errno.EMFILE, "Too many open files"), 4)
-fail(subprocess, "run", OSError(errno.EAGAIN, "Resource temporarily unavailable"), 5)
+fail(subprocess.Popen, "__init__", OSError(errno.EAGAIN, "Resource temporarily unavailable"), 5)
 import thalweg.cli
 sys.argv = ["thalweg", "record", *sys.argv[1:]]
 thalweg.cli.main()

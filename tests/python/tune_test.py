@@ -238,6 +238,7 @@ def test_nothing_is_claimed_about_no_output() -> None:
     assert verdict["is_inert"]
 
 
+@pytest.mark.alone
 def test_a_gain_is_shown_with_its_interval() -> None:
     program = 'if [ -z "$HDF5_USE_FILE_LOCKING" ]; then sleep 0.4; fi; sleep 0.1'
     gain = tune("--try", VARIABLE, *shell(program), pairs=5)["gain"]
