@@ -55,7 +55,7 @@ def test_a_search_that_is_killed_goes_on_and_its_file_is_applied(tmp_path: Path)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert "sieve_buf_size=4MiB" in found["winner"]["settings"]
-    # Whether the gain is shown depends on the load of the machine, and tune_test.py looks at it when no other test runs.
+    # Whether the gain is shown depends on the load of the machine: tune_test.py looks at it when no other test runs.
     assert found["winner"]["gain"]["low"] < found["winner"]["gain"]["high"]
     assert found["winner"]["data"] == []
     assert "chunk_cache=16MiB" in found["screen"]["inert"]
