@@ -15,7 +15,7 @@ constexpr std::size_t aligned(std::size_t bytes) { return (bytes + kAlignment - 
 
 } // namespace
 
-std::unique_ptr<AnswerMemory> AnswerMemory::make(std::uint64_t bytes, std::shared_ptr<ConnectionQuota> quota) {
+std::unique_ptr<AnswerMemory> AnswerMemory::make(std::uint64_t bytes, std::shared_ptr<ConnectionQuota> const& quota) {
     if (bytes == 0 || !quota->lend(bytes)) return nullptr;
     try {
         return std::unique_ptr<AnswerMemory>(new AnswerMemory(transport::SealedMemory::make(bytes), quota));

@@ -21,7 +21,7 @@ class AnswerMemory {
   public:
     // The quota counts it until it is destroyed. Returns nothing if there is no room for so much, or the machine makes
     // no such memory: then answers go over the socket.
-    static std::unique_ptr<AnswerMemory> make(std::uint64_t bytes, std::shared_ptr<ConnectionQuota> quota);
+    static std::unique_ptr<AnswerMemory> make(std::uint64_t bytes, std::shared_ptr<ConnectionQuota> const& quota);
     AnswerMemory(AnswerMemory const&) = delete;
     AnswerMemory& operator=(AnswerMemory const&) = delete;
     ~AnswerMemory();
