@@ -40,6 +40,7 @@ SECONDS = {
     "tests/nodes/resume_test.py": 32,
     "tests/python/alerts_test.py": 12,
     "tests/python/c_source_test.py": 25,
+    "tests/python/card_program_test.py": 15,
     "tests/python/checkpoint_strategies_test.py": 25,
     "tests/python/cli_test.py": 45,
     "tests/python/derive_faults_test.py": 40,
