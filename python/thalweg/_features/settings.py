@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 from thalweg import _core
 from thalweg._base.errors import UsageError
 from thalweg._base.suggestion import suggestion
+from thalweg._base.toml_tables import check_names, read_tables
 from thalweg._hyperfine.sites import number_of
 
 IN_FILE = (
@@ -68,12 +67,7 @@ class FeatureSettings:
 def load_features(path: str) -> tuple[FeatureSettings, str]:
     """Returns the features of a configuration, and its column of times. Raises UsageError if it cannot be read, has no
     [features], or a name or value is wrong."""
-    try:
-        given = tomllib.loads(Path(path).read_text())
-    except OSError as error:
-        raise UsageError(f"cannot read {path} ({error.strerror})") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} is not TOML ({error})") from None
+    given = read_tables(path)
     check_names(given, IN_FILE, path)
     if "features" not in given:
         raise UsageError(f"{path} does not say how features are made: add [features], with {_EXAMPLE}")
@@ -81,12 +75,6 @@ def load_features(path: str) -> tuple[FeatureSettings, str]:
     if not isinstance(timestamp, str):
         raise UsageError(f"{path}: timestamp is {timestamp!r}: give a name")
     return parse_features(given["features"], path), timestamp
-
-
-def check_names(given: Mapping[str, Any], known: Sequence[str], where: str) -> None:
-    for name in given:
-        if name not in known:
-            raise UsageError(f"{where}: there is no '{name}'{suggestion(name, known)}")
 
 
 def parse_features(given: Any, where: str) -> FeatureSettings:

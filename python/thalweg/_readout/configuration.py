@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import itertools
 import json
-import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from thalweg._base.errors import UsageError
+from thalweg._base.toml_tables import read_tables
 from thalweg._readout import toml
 
 _SECRETS = frozenset({"token"})
@@ -29,13 +29,7 @@ class Configuration:
 
 def load_configuration(path: Path) -> Configuration:
     """Loads a configuration. Raises UsageError if it is not TOML or has no handlers; handlers check the rest."""
-    try:
-        text = path.read_text()
-        tables = tomllib.loads(text)
-    except OSError as error:
-        raise UsageError(f"cannot read {path} ({error.strerror})") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} is not TOML ({error})") from None
+    tables = read_tables(path)
     handlers = _handlers(tables, path)
     _as_json(tables, path)  # raises for values that cannot be kept
     kept = _kept(tables)  # names of files stay as they were written

@@ -2,12 +2,11 @@
 
 import dataclasses
 import json
-import tomllib
 from pathlib import Path
 from typing import Any
 
 from thalweg._base.errors import UsageError
-from thalweg._base.suggestion import suggestion
+from thalweg._base.toml_tables import check_names, read_tables
 from thalweg._recording.options import RecordOptions
 
 NAMES = [field.name.rstrip("_").replace("_", "-") for field in dataclasses.fields(RecordOptions)]
@@ -16,15 +15,8 @@ _FIELDS = dict(zip(NAMES, [field.name for field in dataclasses.fields(RecordOpti
 
 def load_options(path: Path) -> dict[str, Any]:
     """Returns the options of a file by their Python names. Raises UsageError if it is not TOML, or has other names."""
-    try:
-        values = tomllib.loads(path.read_text())
-    except OSError as error:
-        raise UsageError(f"cannot read {path} ({error.strerror})") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} is not TOML ({error})") from None
-    for name in values:
-        if name not in NAMES:
-            raise UsageError(f"{path}: there is no option '{name}'{suggestion(name, NAMES)}")
+    values = read_tables(path)
+    check_names(values, NAMES, str(path), "option ")
     if "device" in values:
         tables = values["device"]
         if not isinstance(tables, list):

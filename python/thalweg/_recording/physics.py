@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import tomllib
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +11,7 @@ import numpy as np
 from thalweg import _core
 from thalweg._base.errors import UsageError
 from thalweg._base.suggestion import suggestion
+from thalweg._base.toml_tables import check_names, read_tables
 from thalweg._hyperfine.isotopes import CASCADES
 from thalweg._hyperfine.places import places_of
 from thalweg._hyperfine.sites import Site, number_of, sites_of
@@ -40,16 +39,8 @@ _OTHERS = ("places", "half-angle", "A22", "A44", "site", "detector")
 def physics_settings(path: str, isotope: str, channels: int) -> dict[str, Any]:
     """Returns what `physics_of` needs, as plain values, and is the truth of the run. Raises UsageError if the file
     cannot be read or a value is wrong."""
-    try:
-        given = tomllib.loads(Path(path).read_text())
-    except OSError as error:
-        raise UsageError(f"cannot read {path} ({error.strerror})") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} is not TOML ({error})") from None
-    known = [*_OF_CARD, *_OTHERS]
-    for name in given:
-        if name not in known:
-            raise UsageError(f"{path}: there is no '{name}'{suggestion(name, known)}")
+    given = read_tables(path)
+    check_names(given, [*_OF_CARD, *_OTHERS], path)
     if isotope not in CASCADES:
         raise UsageError(f"{path} describes cascades, and the isotope is '{isotope}': choose {' or '.join(CASCADES)}")
     card = {
