@@ -12,6 +12,7 @@ import numpy.typing as npt
 from thalweg._hits.histogram import EnergyHistogram
 from thalweg._hits.peaks import Peak, peak_in
 from thalweg._hits.side_by_side import Hits
+from thalweg._hyperfine.isotopes import peak_window_kev
 
 EVERY = 20_000
 TOLERANCE = 0.02
@@ -24,12 +25,6 @@ _REACH = 0.25
 _FEWEST = 1000
 
 Energies = npt.NDArray[np.float64]
-
-
-def peak_window(kev: float) -> tuple[float, float]:
-    """Returns the window of a peak: its full width at half maximum to both sides, with 3.3 % at 662 keV."""
-    width = 0.033 * math.sqrt(662 * kev)
-    return kev - width, kev + width
 
 
 class GainFollower:
@@ -109,7 +104,7 @@ class GainFollower:
 
     def _refined(self, raw: Energies, gain: float) -> float | None:
         """Returns the gain that puts the peaks to their energies, or None if one is not there."""
-        windows = {name: peak_window(kev) for name, kev in self._peaks.items()}
+        windows = {name: peak_window_kev(kev) for name, kev in self._peaks.items()}
         ratios: dict[str, tuple[float, float]] = {}
         for _ in range(_STEPS):
             energies = EnergyHistogram.around(windows)
@@ -172,7 +167,7 @@ def _ratio(peak: Peak, kev: float) -> tuple[float, float]:
 
 def _significance(below: npt.NDArray[Any], middle: Energies, kev: float, width: float) -> Energies:
     """Returns how many errors the counts about each place are above those on both sides of it."""
-    low, high = peak_window(kev)
+    low, high = peak_window_kev(kev)
     half = math.log(high / low) / 2 / width
 
     def between(begin: Energies, end: Energies) -> Energies:

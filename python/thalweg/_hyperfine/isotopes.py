@@ -26,3 +26,9 @@ CASCADES = {
 def peak_width_kev(energy_kev: float, resolution: float = 0.033) -> float:
     """Returns the FWHM of a peak. `resolution`: FWHM / E at 662 keV."""
     return float(resolution * (662 * energy_kev) ** 0.5)
+
+
+def peak_window_kev(energy_kev: float) -> tuple[float, float]:
+    """Returns the window of a peak: its FWHM to both sides."""
+    width = peak_width_kev(energy_kev)
+    return energy_kev - width, energy_kev + width

@@ -28,7 +28,7 @@ class CountedPairs:
         """Lets a detector read the columns of the configuration, and count the energies around its windows."""
         columns, number = self._columns[detector.name], self.tables.index(detector.name)
         detector.energy, detector.timestamp, detector.unit = columns.energy, columns.times, columns.unit
-        detector.flags, detector.rejected_flags = columns.flags, columns.rejected_flags
+        detector.stored = columns
         detector.follower = self._config.follower_of(number)
         detector.energy_unit = "keV" if detector.follower else detector.energy_unit
         detector.windows = self._config.windows_of(number)

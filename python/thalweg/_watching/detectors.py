@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,9 @@ import numpy.typing as npt
 from thalweg._hits.calibration import GainFollower
 from thalweg._hits.histogram import EnergyHistogram
 from thalweg._hits.side_by_side import PICOSECONDS, Hits, picoseconds
+
+if TYPE_CHECKING:
+    from thalweg.tdpac.hits import HitColumns
 
 _ROWS = 1 << 17
 _POINTS = 600
@@ -71,11 +74,8 @@ class Detector:
     unit: str = ""
     """The unit of the timestamps. It is empty if it is not known."""
     waveform: str = ""
-    flags: str = ""
-    """The column of the flags of pulses, if there is one."""
-    rejected_flags: int = 0
-    """Hits that have one of these are counted, but they are in no spectrum."""
-    rejected: int = 0
+    stored: HitColumns | None = None
+    """The columns of a configuration, and what is left out by flags: rows that are counted, but are in no spectrum."""
     follower: GainFollower | None = None
     """What calibrates the energies."""
     energies: EnergyHistogram | None = None
@@ -100,8 +100,8 @@ class Detector:
 
     def hits_of(self, piece: Any) -> Iterator[Hits]:
         """Yields the hits of new rows, with no times or no energies if the table has none, and counts them."""
-        columns = [self.timestamp if self.has_times else "", self.energy, self.flags]
-        columns = [each for each in columns if each]
+        flags = self.stored.flags if self.stored else ""
+        columns = [each for each in (self.timestamp if self.has_times else "", self.energy, flags) if each]
         if not columns:
             self.rows += len(piece)
             return
@@ -112,17 +112,10 @@ class Detector:
             if len(times):
                 self.newest_ps = max(self.newest_ps, int(times.max()))
                 self.first_ps = int(times.min()) if self.first_ps is None else min(self.first_ps, int(times.min()))
-            yield from self._kept(times, energies, rows[self.flags] if self.flags else None)
-
-    def _kept(self, times: npt.NDArray[np.uint64], energies: npt.NDArray[Any], flags: Any) -> Iterator[Hits]:
-        if (
-            flags is not None
-            and self.rejected_flags
-            and (kept := (flags & self.rejected_flags) == 0).sum() < len(flags)
-        ):
-            self.rejected += len(flags) - int(kept.sum())
-            times, energies = times[kept], energies[kept]
-        yield from self._histogrammed(self.follower.add((times, energies)) if self.follower else ((times, energies),))
+            hits = times, energies
+            if self.stored is not None:
+                hits = self.stored.without_rejected(times, energies, rows[flags] if flags else None)
+            yield from self._histogrammed(self.follower.add(hits) if self.follower else (hits,))
 
     def last_hits(self) -> Iterator[Hits]:
         """Yields the hits that waited for a first calibration, at the end of a run."""

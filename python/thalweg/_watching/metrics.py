@@ -21,12 +21,17 @@ class WatchCollector(Collector):
         status = self._watcher.status()
         rows = CounterMetricFamily("thalweg_watch_rows", "Number of rows that were read", labels=["table"])
         rates = GaugeMetricFamily("thalweg_watch_rate", "Rows a second, over the last ten seconds", labels=["table"])
+        rejected = CounterMetricFamily(
+            "thalweg_watch_rejected", "Number of pulses that are left out because of their flags", labels=["table"]
+        )
         for table in status["tables"]:
             rows.add_metric([table["name"]], table["rows"])
+            rejected.add_metric([table["name"]], table["rejected"])
             if table["rate"] is not None:
                 rates.add_metric([table["name"]], table["rate"])
         yield rows
         yield rates
+        yield rejected
         if status["coincidences"] is not None:
             yield CounterMetricFamily(
                 "thalweg_watch_coincidences", "Number of coincidences", value=status["coincidences"]

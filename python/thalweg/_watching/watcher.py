@@ -187,6 +187,7 @@ class Watcher:
             "rate": None if rate is None else float(f"{rate:.4g}"),
             "behind_s": None if behind is None else round(behind, 3),
             "outside": each.energies.outside if each.energies else 0,
+            "rejected": each.stored.rejected["all"] if each.stored else 0,
         }
 
     def _fit(self) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,9 +9,10 @@ from typing import Any
 
 from thalweg._base.errors import UsageError
 from thalweg._base.suggestion import suggestion
-from thalweg._features.settings import IN_FILE, FeatureSettings, check_names, parse_features
+from thalweg._base.toml_tables import check_names, parse_tables, read_text
+from thalweg._features.settings import IN_FILE, FeatureSettings, parse_features
 from thalweg._hits.calibration import EVERY, TOLERANCE, GainFollower
-from thalweg._hyperfine.isotopes import CASCADES, Cascade, peak_width_kev
+from thalweg._hyperfine.isotopes import CASCADES, Cascade, peak_window_kev
 from thalweg._hyperfine.places import Directions, places_of
 from thalweg._hyperfine.sites import NUMBERS, Site, number_of, sites_of
 
@@ -87,21 +87,12 @@ class TdpacConfig:
 
 def load_config(path: str | Path) -> TdpacConfig:
     """Reads a configuration in TOML. Raises UsageError if it cannot be read, or a value is wrong."""
-    try:
-        text = Path(path).read_text()
-    except OSError as error:
-        raise UsageError(f"cannot read {path} ({error.strerror})") from None
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{path} is not TOML ({error})") from None
-    return parse_config(text, str(path))
+    return parse_config(read_text(path), str(path))
 
 
 def parse_config(text: str, where: str = "the configuration") -> TdpacConfig:
     """Returns the configuration of a text in TOML. Raises UsageError if a value is wrong; `where` is its name."""
-    try:
-        given = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"{where} is not TOML ({error})") from None
+    given = parse_tables(text, where)
     check_names(given, IN_FILE, where)
     isotope = given.get("isotope", "181Hf")
     if isotope not in CASCADES:
@@ -193,8 +184,7 @@ def _free(given: Any, sites: tuple[Site, ...], where: str) -> tuple[str, ...]:
 
 
 def _window(given: Any, peak_kev: float, what: str) -> tuple[float, float]:
-    width = peak_width_kev(peak_kev)
-    return (peak_kev - width, peak_kev + width) if given is None else _pair(given, what)
+    return peak_window_kev(peak_kev) if given is None else _pair(given, what)
 
 
 def _pair(given: Any, what: str) -> tuple[float, float]:

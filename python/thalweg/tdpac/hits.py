@@ -51,14 +51,15 @@ class HitColumns:
         times = picoseconds(rows[self.times], self.unit)
         if self.made is None:
             energies = rows[self.energy]
-            return self._without_rejected(times, energies, rows[self.flags] if self.flags else None)
+            return self.without_rejected(times, energies, rows[self.flags] if self.flags else None)
         pulses = pulses_of(rows, self.made)
         shifted = np.maximum(times.astype(np.int64) + pulses.since_ps, 0).astype(np.uint64)
-        return self._without_rejected(shifted, rows[self.energy] if self.energy else pulses.energies, pulses.flags)
+        return self.without_rejected(shifted, rows[self.energy] if self.energy else pulses.energies, pulses.flags)
 
-    def _without_rejected(
+    def without_rejected(
         self, times: npt.NDArray[np.uint64], energies: npt.NDArray[Any], flags: npt.NDArray[Any] | None
     ) -> Hits:
+        """Returns the hits without those that have a flag which is rejected, and counts both."""
         self.hits += len(times)
         if flags is None or not self.rejected_flags:
             return times, energies

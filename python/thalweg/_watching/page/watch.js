@@ -244,8 +244,10 @@
     if (found.log.length) replaceIfNew(byId("log"), found.log.slice().reverse().map(line => item(line)));
     byId("ratio-section").hidden = found.coincidences == null;
     if (found.coincidences != null) {
+      const rejected = found.tables.reduce((sum, table) => sum + table.rejected, 0);
       byId("pairs-words").textContent = `${found.coincidences.toLocaleString("en")} coincidences of all pairs, with those `
-        + "of one detector with itself, which are not drawn. Times are stop − start, in ns.";
+        + "of one detector with itself, which are not drawn. Times are stop − start, in ns."
+        + (rejected ? ` ${rejected.toLocaleString("en")} pulses are left out because of their flags.` : "");
       byId("fit-age").textContent = found.fit_age_s == null ? "Nothing is fitted yet."
         : `The fit is ${duration(found.fit_age_s)} old, of ${found.fit_coincidences.toLocaleString("en")} coincidences.`
           + (found.recounting ? " The run is counted again, with the delays of the detectors." : "");
