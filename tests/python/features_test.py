@@ -189,6 +189,37 @@ def test_real_lh5_pulses(real_data: Path) -> None:
     assert found > 5
 
 
+@pytest.mark.parametrize("t0", [np.nan, np.inf, 1e300])
+def test_a_record_that_begins_at_no_time_is_an_error(t0: float, config: Path, tmp_path: Path) -> None:
+    samples = np.full((40, 1000), 100, np.uint16)
+    samples[:, 300:400] = 600
+    begins = np.full(40, -90.0)
+    begins[30] = t0
+    waveform = [{"t0": begins[row], "dt": 0.5, "values": samples[row]} for row in range(40)]
+    kind = tw.struct({"t0": tw.float64(unit="ns"), "dt": tw.float64(unit="ns"), "values": tw.array(tw.uint16, (1000,))})
+    schema = {"timestamp": tw.uint64(unit="ns"), "waveform": kind}
+    with tw.create(tmp_path / "held.h5", {"ch0": schema, "ch1": schema}) as out:
+        for table in ("ch0", "ch1"):
+            producer = out.producer(table)
+            for row in range(40):
+                producer.append(timestamp=(row + 1) * 1_000_000, waveform=waveform[row])
+    with tw.open(tmp_path / "held.h5") as run, pytest.raises(tw.DataError, match=r"waveform/t0' is .* in row 30"):
+        held.pulses_of(run["ch0"].read(), tdpac.load_config(config).features)
+    words = ["--source", "replay", "--input", tmp_path / "held.h5", "--features", config, "--waveforms", "none"]
+    done = subprocess.run(
+        [*map(str, [THALWEG, "record", "--out", tmp_path / "run.h5", *words])],
+        capture_output=True, text=True, check=False, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert "'waveform/t0' is no time of a record" in done.stderr
+
+
+def test_a_compass_file_that_cannot_be_read_is_an_error(config: Path, tmp_path: Path) -> None:
+    (tmp_path / "loop.BIN").symlink_to(tmp_path / "loop.BIN")
+    with pytest.raises(tw.Error, match=r"cannot read .*loop\.BIN"):
+        tdpac.count(str(tmp_path / "loop.BIN"), tdpac.load_config(config), made=True)
+
+
 WRONG = [
     ("[feature]\nbits = 10", "there is no 'feature' (did you mean 'features'?)"),
     ("[features]\nbit = 10", "there is no 'bit' (did you mean 'bits'?)"),
@@ -245,5 +276,6 @@ def test_the_metadata_say_how_features_were_made(whole: Path) -> None:
     found: dict[str, Any] = json.loads(metadata(whole)["features"])
     assert found["baseline_ns"] == 90
     assert found["gate_ns"] == [-5, 100]
+    assert json.loads(json.loads(metadata(whole)["source_settings"])["features"]) == found
     with pytest.raises(tw.UsageError, match="the recorder itself writes 'features'"):
         check_metadata(RecordOptions(meta=["features=mine"]))

@@ -24,6 +24,7 @@ constexpr std::size_t kTimes = kThinnedLengths + 3;
 constexpr std::size_t kFlags = kThinnedLengths + 4;
 
 constexpr double kPsPerNs = 1000;
+constexpr double kMostNs = 1e12; // from the timestamp of a record to its pulse
 constexpr std::uint64_t kMostPs = std::numeric_limits<std::int64_t>::max();
 
 template <typename Number> Number number_at(std::span<std::byte const> column, std::uint64_t row) {
@@ -201,6 +202,10 @@ void FeatureRows::measure(source::Batch const& batch) {
         auto since_ns = pulse.time_ns;
         if (places_.t0 && (pulse.flags & kNoPulse) == 0)
             since_ns += real_at(batch.columns[*places_.t0], columns_[*places_.t0].scalar, row);
+        if (!(std::abs(since_ns) < kMostNs)) {
+            base::fail_data({fmt::format("table '{}': a pulse is {} ns behind its timestamp", input_.name, since_ns),
+                             fmt::format("'{}/t0' is no time of a record", options_.waveform)});
+        }
         auto const since_ps = std::llround(since_ns * kPsPerNs);
         auto const stamp_ps = static_cast<std::int64_t>(timestamp_ps(batch, row));
         energies_.push_back(static_cast<float>(pulse.energy));

@@ -45,8 +45,9 @@ class FeatureRows {
     // which are empty in the other rows.
     model::Table const& table() const { return table_; }
 
-    // Returns the rows of a batch with their features; its bytes stay until the next call. Throws base::DataError if a
-    // time does not fit into 63 bits of picoseconds, and base::UsageError if a sampling period is not known.
+    // Returns the rows of a batch with their features; its bytes stay until the next call. A time before the zero of
+    // the clock is 0. Throws base::DataError if a time does not fit into 63 bits of picoseconds or a record begins at no
+    // time that can be, and base::UsageError if a sampling period is not known.
     source::Batch take(source::Batch const& batch);
 
     // Counts the rows of the last call.

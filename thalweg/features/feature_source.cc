@@ -1,6 +1,7 @@
 #include "thalweg/features/feature_source.h"
 
 #include <algorithm>
+#include <exception>
 #include <fmt/format.h>
 #include <utility>
 
@@ -28,7 +29,7 @@ class FeatureStream : public source::StreamReader {
         return true;
     }
 
-    bool ended() const override { return input_->ended(); }
+    bool ended() const override { return !failure_ && input_->ended(); }
     void pause() override { input_->pause(); }
     void resume() override { input_->resume(); }
     source::Remarks remarks() const override { return input_->remarks(); }
@@ -42,16 +43,22 @@ class FeatureStream : public source::StreamReader {
     }
 
   private:
-    // Rows without their samples are small: many are handed on at once.
+    // Rows without their samples are small: many are handed on at once. What fails does so behind the rows before it.
     bool gather(source::Batch& batch, std::uint64_t deadline_ns) {
+        if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
         for (auto& column : gathered_) column.clear();
         std::uint64_t rows = 0;
-        for (source::Batch given; rows < kGatheredRows && input_->next(given, rows == 0 ? deadline_ns : 0);) {
-            auto const made = rows_.take(given);
-            count();
-            for (std::size_t i = 0; i < gathered_.size(); ++i)
-                gathered_[i].insert(gathered_[i].end(), made.columns[i].begin(), made.columns[i].end());
-            rows += made.rows;
+        try {
+            for (source::Batch given; rows < kGatheredRows && input_->next(given, rows == 0 ? deadline_ns : 0);) {
+                auto const made = rows_.take(given);
+                count();
+                for (std::size_t i = 0; i < gathered_.size(); ++i)
+                    gathered_[i].insert(gathered_[i].end(), made.columns[i].begin(), made.columns[i].end());
+                rows += made.rows;
+            }
+        } catch (base::Error const&) {
+            if (rows == 0) throw;
+            failure_ = std::current_exception();
         }
         columns_.assign(gathered_.begin(), gathered_.end());
         batch = {.rows = rows, .columns = columns_};
@@ -70,6 +77,7 @@ class FeatureStream : public source::StreamReader {
     bool gathers_;
     std::vector<std::vector<std::byte>> gathered_;
     std::vector<std::span<std::byte const>> columns_;
+    std::exception_ptr failure_;
     base::SharedNumber saturated_, piled_up_, without_pulse_;
 };
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from thalweg import _core
-from thalweg._base.errors import DataError
+from thalweg._base.errors import DataError, SystemError  # noqa: A004
 from thalweg._features.settings import FeatureSettings
 from thalweg._schema.left_out import problems_of
 from thalweg._schema.schema import Schema
@@ -19,12 +19,15 @@ _MAGIC = 0xCAE0
 
 
 def is_compass(path: str) -> bool:
-    """Returns whether a file begins as list files of CoMPASS do."""
+    """Returns whether a path names a file that begins as list files of CoMPASS do. Raises SystemError if the file
+    cannot be read."""
     try:
         with open(path, "rb") as file:
             return int.from_bytes(file.read(2), "little") & 0xFFF0 == _MAGIC
-    except OSError:
+    except (FileNotFoundError, IsADirectoryError):  # which may name several files, or none
         return False
+    except OSError as error:
+        raise SystemError(error.errno, f"cannot read {path} ({error.strerror})") from None
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from thalweg import _core
-from thalweg._base.errors import UsageError
-from thalweg._features.settings import FeatureSettings
+from thalweg._base.errors import DataError, UsageError
+from thalweg._features.settings import FLAGS, FeatureSettings
+
+_MOST_NS = 1e12
+"""A record begins within so much of its timestamp: more is no time of a record."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,7 @@ def _refused(table: Any, column: str, why: str, what: str) -> UsageError:
 
 def pulses_of(rows: Any, settings: FeatureSettings) -> Pulses:
     """Returns the features of rows that have the column of samples. Raises UsageError if a sampling period is not
-    known."""
+    known, and DataError if a record begins at no time that can be."""
     waveform = rows[settings.waveform]
     is_struct = not isinstance(waveform, np.ndarray) and not hasattr(waveform, "offsets")
     values = waveform["values"] if is_struct else waveform
@@ -66,8 +69,11 @@ def pulses_of(rows: Any, settings: FeatureSettings) -> Pulses:
     extractor = _core.FeatureExtractor(settings.to_core("").pulse, content.dtype == np.int16)
     extractor.extract(np.ascontiguousarray(content), lengths, periods, energies, times, flags)
     since_ns = times + (np.asarray(waveform["t0"], np.float64) if "t0" in members else 0.0)
-    since_ns[(flags & _NO_PULSE) != 0] = 0.0
+    since_ns[(flags & FLAGS["no-pulse"]) != 0] = 0.0
+    if not (np.abs(since_ns) < _MOST_NS).all():
+        row = int(np.argmin(np.abs(since_ns) < _MOST_NS))
+        raise DataError(
+            f"column '{settings.waveform}/t0' is {waveform['t0'][row]} ns in row {row} of those that were read at once "
+            "(a time in a record is needed): set waveform in [features]"
+        )
     return Pulses(energies, np.rint(since_ns * 1e3).astype(np.int64), flags)
-
-
-_NO_PULSE = 16

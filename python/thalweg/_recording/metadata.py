@@ -8,7 +8,6 @@ from thalweg import _core
 from thalweg._base.errors import UsageError
 from thalweg._recording.configuration import options_as_json
 from thalweg._recording.options import RecordOptions
-from thalweg._recording.pulses import features_text
 
 # These are written at the end of the run.
 _LATER = {"run_number", "stop_utc", "engine", "counters", "file_number", "next_file", "previous_file"}
@@ -35,7 +34,7 @@ def run_metadata(options: RecordOptions, source: dict[str, Any]) -> dict[str, st
         "source_settings": _json({key: source[key] for key in source if key not in ("source", "clock_domain")}),
     }
     if options.features:
-        own["features"] = features_text(options)
+        own["features"] = source["features"]
     if options.run_number is not None:
         own["run_number"] = str(options.run_number)
     return _asked_for(options.meta or [], _RESERVED) | own

@@ -42,11 +42,6 @@ def _settings_of(values: dict[str, Any]) -> FeatureSettings:
     return FeatureSettings(**own)
 
 
-def features_text(options: RecordOptions) -> str:
-    """Returns the settings of the features for the metadata of a run."""
-    return load_features(options.features)[0].as_json()
-
-
 def _kept(text: str) -> int:
     """Returns of how many slices of time the samples of one are kept: 1 for all, 0 for none."""
     if text in ("all", "none"):
