@@ -130,6 +130,24 @@ def test_a_manager_that_does_not_read_stops_nothing(heard: socket.socket, tmp_pa
     heard.recv(100)
 
 
+def test_what_was_not_taken_at_once_is_told_later(heard: socket.socket, tmp_path: Path) -> None:
+    notifier = Notifier({"NOTIFY_SOCKET": str(tmp_path / "notify")})
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as other, contextlib.suppress(BlockingIOError):
+        other.setblocking(False)
+        while True:
+            other.sendto(b"of another service", str(tmp_path / "notify"))
+    notifier.ready("begins")
+    with contextlib.suppress(TimeoutError):
+        heard.settimeout(0.2)
+        while True:
+            assert heard.recv(100) == b"of another service"
+    notifier.alive(lambda: "goes on")
+    assert heard.recv(100) == b"READY=1\nSTATUS=goes on"
+    notifier.alive(lambda: "nothing is due")
+    with pytest.raises(TimeoutError):
+        heard.recv(100)
+
+
 def test_without_systemd_nothing_is_sent() -> None:
     notifier = Notifier({})
     notifier.ready("ready")
