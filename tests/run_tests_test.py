@@ -65,6 +65,15 @@ def test_many_failures_are_not_tried_again(tmp_path: Path) -> None:
     assert "alone" not in result.stdout
 
 
+def test_what_crashes_or_is_left_out_alone_has_not_passed(tmp_path: Path) -> None:
+    flaky = FAILS_AT_FIRST.format(tmp_path / "mark")
+    crash = f"[ -e {tmp_path / 'crash'} ] && kill -9 $PPID; touch {tmp_path / 'crash'}; exit 1"
+    result = run(tmp_path, [flaky], [crash])
+    assert result.returncode == 1
+    assert "2 passed, 2 failed, 0 skipped" in result.stdout
+    assert "Passed only alone" not in result.stdout
+
+
 def test_a_process_that_crashes_is_a_failure(tmp_path: Path) -> None:
     result = run(tmp_path, [], ["kill -9 $PPID"])
     assert result.returncode == 1
