@@ -16,8 +16,7 @@ _WIDTH, _HEIGHT, _IN_A_ROW = 6, 7, 4
 
 
 def metrics_in(query: str, known: dict[str, Metric]) -> list[Metric]:
-    """Returns the metrics that a query names. Raises ValueError for a name that the table does not have, and for a
-    counter that is not asked for its growth."""
+    """Returns the metrics that a query names. Raises ValueError for a name that the table does not have."""
     found = []
     for name in NAME.findall(query):
         metric = known.get(name) or known.get(_HISTOGRAM.sub("", name))

@@ -20,6 +20,7 @@ struct ServerCounters {
     base::SharedNumber bytes;                   // sent bytes
     base::SharedNumber memory_bytes;            // of answers in memory that is shared with their clients
     base::SharedNumber memory_full;             // answers that went over the socket, because such memory was full
+    base::SharedNumber memory_missing;          // clients that were to get memory, and there was none
     base::SharedNumber responses;               // answers that hold events
     base::SharedNumber connections;             // current number
     base::SharedNumber pending;                 // current number of requests

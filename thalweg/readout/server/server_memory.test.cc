@@ -127,6 +127,7 @@ TEST_P(ServerMemory, ItIsForCollectorsOnThisHost) {
     start();
     auto watcher = observer();
     EXPECT_EQ(watcher.share(), 0u);
+    EXPECT_TRUE(becomes("memory_missing_total", 0));
     config.listen = "127.0.0.1:0";
     Server tcp(config, 1, "dh1");
     TestClient far(tcp.address(), std::uint64_t{1});
@@ -149,8 +150,10 @@ TEST_P(ServerMemory, ItHasAtMostHalfOfWhatOneConnectionAndAllOfThemMayQueue) {
         EXPECT_EQ(clients.back().share(~0ull), 128u << 10);
         clients.back().releases = false;
     }
+    EXPECT_TRUE(becomes("memory_missing_total", 0));
     TestClient late(server->address(), std::uint64_t{9});
     EXPECT_EQ(late.share(), 0u);
+    EXPECT_TRUE(becomes("memory_missing_total", 1));
     // All memory is full, and none of it is released: all clients still get their answers.
     for (int i = 0; i < 20; ++i)
         for (auto& client : clients) ASSERT_EQ(client.ask(hundred()).states(), std::string(100, 'c'));

@@ -87,6 +87,11 @@ std::vector<Sample> samples_of(std::vector<ServerCounters const*> const& threads
             &C::memory_bytes);
     sum.add("memory_full_total", "Answers that went over a socket, because such memory was full", Sample::Kind::counter,
             &C::memory_full);
+    sum.add(
+        "memory_missing_total",
+        "Clients on this host whose answers go over a socket, because `queued_total` has no room for their memory or "
+        "the machine made none",
+        Sample::Kind::counter, &C::memory_missing);
     sum.add("connections", "Clients that are connected", Sample::Kind::gauge, &C::connections);
     sum.add("pending_requests", "Requests that wait for events", Sample::Kind::gauge, &C::pending);
     sum.add("queued_bytes", "Answers that slow clients have not taken yet", Sample::Kind::gauge, &C::queued_bytes);

@@ -27,6 +27,7 @@ void Session::share(ClientMessage const& message) {
         memory->passed_on();
         memory_ = std::move(memory);
     } else {
+        context_.counters.memory_missing.add(may && most >= page ? 1 : 0);
         Shared const none;
         say(MessageType::shared, message.head.tag, std::as_bytes(std::span(&none, 1)));
     }
