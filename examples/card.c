@@ -102,7 +102,8 @@ static struct flock first_byte(void) {
 // Removes the buffer of a card that is dead, and tells a handler that still reads it that this card is gone.
 static void replace_dead_card(char const* path) {
     int const file = open(path, O_RDWR | O_CLOEXEC);
-    if (file < 0) return;
+    if (file < 0 && errno == ENOENT) return;
+    if (file < 0) fail("open the buffer that is there");
     struct flock lock = first_byte();
     if (fcntl(file, F_OFD_GETLK, &lock) != 0) fail("look at the lock of the buffer");
     if (lock.l_type != F_UNLCK) {
@@ -198,7 +199,8 @@ int main(int argc, char** argv) {
         if (interrupted) break;
         unsigned char* const block = head + HEAD_BYTES + place % blocks * block_bytes;
         memcpy(block, first, have);
-        if (fread(block + have, 1, block_bytes - have, stdin) != block_bytes - have) break; // the end: nothing is shown
+        have += fread(block + have, 1, block_bytes - have, stdin);
+        if (have < block_bytes) break; // the end
         have = 0;
         place = (place + 1) % (2 * blocks);
         publish(head, place, blocks, block_bytes);
@@ -208,5 +210,7 @@ int main(int argc, char** argv) {
     atomic_store_explicit(word(head, AT_STOPPED), 1, memory_order_release);
     unlink(path);
     printf("%llu blocks were played\n", (unsigned long long)played);
-    return 0;
+    if (have == 0 || interrupted) return 0;
+    fprintf(stderr, "card: the last block was not played (it has %zu of %u bytes)\n", have, block_bytes);
+    return 1;
 }

@@ -22,7 +22,6 @@ BASE = Path(__file__).resolve().parent / "base"
 EVENTS_PORT, METRICS_PORT = 7700, 7800
 TOKEN = "/run/secrets/thalweg/token"
 PROGRAM_BYTES = 256 << 20  # the interpreter, its libraries, stacks
-ANSWERS_BYTES = 256 << 20  # server.queued_total by default
 GIB = 1 << 30
 
 
@@ -66,7 +65,7 @@ def resources(config: str, handlers: list[_core.HandlerConfig], topology: str) -
     threads: dict[str, int] = {}
     for seat in made.placements:
         threads[seat.application] = threads.get(seat.application, 0) + 1
-    most = max(handler.index_bytes for handler in handlers) + PROGRAM_BYTES + ANSWERS_BYTES
+    most = max(handler.index_bytes + handler.queued_total_bytes for handler in handlers) + PROGRAM_BYTES
     return {"cpu": str(max(threads.values())), "memory": f"{-(-most // GIB)}Gi"}
 
 
@@ -103,11 +102,15 @@ def main() -> int:
     except Error as error:
         print(f"site.py: {error}", file=sys.stderr)
         return 2
-    given.out.mkdir(parents=True, exist_ok=True)
-    shutil.copy(given.config, given.out / "readout.toml")
-    shutil.copy(given.token, given.out / "token")
     text = yaml.safe_dump(overlay(given.image, len(handlers), asked, os.path.relpath(BASE, given.out.resolve())))
-    (given.out / "kustomization.yaml").write_text(text)
+    try:
+        given.out.mkdir(parents=True, exist_ok=True)
+        shutil.copy(given.config, given.out / "readout.toml")
+        shutil.copy(given.token, given.out / "token")
+        (given.out / "kustomization.yaml").write_text(text)
+    except OSError as error:
+        print(f"site.py: cannot write the overlay {given.out} ({error})", file=sys.stderr)
+        return 2
     print(f"{len(handlers)} handlers, each with {asked['cpu']} processors and {asked['memory']}: {given.out}")
     return 0
 

@@ -88,6 +88,25 @@ def test_what_it_plays_is_in_the_file(site: Readout, program: Path) -> None:
         assert [bytes(each) for each in found.values()] == [packet(link, event) for link in LINKS]
 
 
+def test_a_block_that_is_cut_is_said(program: Path) -> None:
+    blocks = block(LINKS[0], 0) + block(LINKS[0], 1)[:100]
+    with subprocess.Popen(
+        [program, f"cut{os.getpid()}", "64"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as card:
+        assert card.stdin
+        card.stdin.write(blocks)
+        card.stdin.close()
+        card.stdin = None
+        buffer = Path(f"/dev/shm/thalweg-felix-cut{os.getpid()}-0")
+        wait_for(lambda: buffer.exists() and buffer.read_bytes()[64:72] != bytes(8), "the whole block is there")
+        with buffer.open("r+b") as memory:  # what a handler does when it has read it
+            memory.seek(192)
+            memory.write(buffer.read_bytes()[64:72])
+        said, complaint = card.communicate(timeout=60)
+    assert (card.returncode, said) == (1, b"1 blocks were played\n")
+    assert complaint == b"card: the last block was not played (it has 100 of 1024 bytes)\n"
+
+
 def test_the_next_card_takes_the_place_of_one_that_was_killed(site: Readout, program: Path) -> None:
     blocks = b"".join(block(link, number) for number in range(4) for link in LINKS)
     handler = site.handler()

@@ -54,6 +54,19 @@ def test_the_overlay_of_a_site(tmp_path: Path) -> None:
     assert container["resources"]["limits"] == {"cpu": "3", "memory": "1Gi"}
 
 
+def test_the_memory_of_a_handler_has_room_for_what_it_may_queue(tmp_path: Path) -> None:
+    text = (KUBERNETES / "base" / "readout.toml").read_text()
+    (tmp_path / "readout.toml").write_text(text.replace("[server]\n", '[server]\nqueued_total = "5GiB"\n'))
+    done = overlay(tmp_path / "readout.toml", tmp_path / "site")
+    assert (done.returncode, done.stdout.split(":")[0]) == (0, "2 handlers, each with 3 processors and 6Gi"), (
+        done.stderr
+    )
+    (tmp_path / "taken").write_text("")
+    refused = overlay(tmp_path / "readout.toml", tmp_path / "taken")
+    assert refused.returncode == 2
+    assert refused.stderr.startswith("site.py: cannot write the overlay")
+
+
 def test_a_configuration_that_does_not_fit_is_refused(tmp_path: Path) -> None:
     text = (KUBERNETES / "base" / "readout.toml").read_text()
     (tmp_path / "readout.toml").write_text(text.replace('"dh-1"', '"other"'))
