@@ -69,7 +69,7 @@ def always() -> str:
 
 @pytest.fixture(scope="module")
 def site() -> Iterator[Site]:
-    installed("prometheus")
+    installed()
     folder = Path(tempfile.mkdtemp(prefix="monitoring-"))
     ports = free_ports(2)
     readout = Readout(folder, card_name(), server='queued_total = "64MiB"')

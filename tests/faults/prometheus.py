@@ -1,9 +1,7 @@
 """A real Prometheus (Debian's package) that scrapes programs of ours. It is a judge: nothing of it is ours."""
 
 import json
-import os
 import re
-import shutil
 import time
 import urllib.parse
 import urllib.request
@@ -11,22 +9,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
+import needed
 import yaml
 from readout_programs import Program, free_ports
 
 DEPLOY = Path(__file__).parents[2] / "deploy" / "grafana"
 
 
-def installed(name: str) -> str:
-    """Returns the path of a program. Without it the test is left out, but fails in continuous integration."""
-    found = shutil.which(name)
-    if found is None:
-        problem = f"there is no {name}: install Debian's package prometheus"
-        if os.environ.get("THALWEG_CI"):
-            pytest.fail(problem)
-        pytest.skip(problem)
-    return found
+def installed() -> str:
+    return needed.program("prometheus", why=": install Debian's package prometheus")
 
 
 def hurried(rules: str) -> str:
@@ -53,7 +44,7 @@ class Prometheus:
         self._url = f"http://127.0.0.1:{free_ports(1)[0]}"
         options = ["--web.listen-address", self._url.removeprefix("http://"), "--log.level", "warn"]
         options += ["--config.file", folder / "prometheus.yml", "--storage.tsdb.path", folder / "series"]
-        self.program = Program(folder / "prometheus", installed("prometheus"), *options)
+        self.program = Program(folder / "prometheus", installed(), *options)
 
     def ask(self, query: str) -> list[Any]:
         return list(self._get("query", {"query": query})["result"])

@@ -1,13 +1,12 @@
 """Alert rules and dashboards without a running program: promtool and Grafana's own types are the judges."""
 
 import json
-import os
-import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import needed
 import pytest
 import yaml
 from alert_cases import CASES, SILENT_TOO, Series
@@ -22,14 +21,7 @@ NAMES = [alert.name for alerts in ALERTS.values() for alert in alerts]
 
 @pytest.fixture(scope="module")
 def promtool() -> str:
-    """Without it the tests are left out, but fail in continuous integration."""
-    found = shutil.which("promtool")
-    if found is None:
-        problem = "there is no promtool: install Debian's package prometheus"
-        if os.environ.get("THALWEG_CI"):
-            pytest.fail(problem)
-        pytest.skip(problem)
-    return found
+    return needed.program("promtool", why=": install Debian's package prometheus")
 
 
 def run(*words: object) -> tuple[int, str]:

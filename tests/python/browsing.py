@@ -5,7 +5,6 @@ import contextlib
 import itertools
 import json
 import os
-import shutil
 import subprocess
 import time
 import urllib.request
@@ -13,21 +12,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
+import needed
 from websockets.sync.client import ClientConnection, connect
 
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 
 
 def browser() -> str:
-    """Returns the path of a browser. Without one the test is left out, but fails in continuous integration."""
-    found = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if found is None:
-        problem = f"there is none of {', '.join(BROWSERS)}"
-        if os.environ.get("THALWEG_CI"):
-            pytest.fail(problem)
-        pytest.skip(problem)
-    return found
+    return needed.program(*BROWSERS)
 
 
 class Tab:
