@@ -46,8 +46,8 @@ class FeatureRows {
     model::Table const& table() const { return table_; }
 
     // Returns the rows of a batch with their features; its bytes stay until the next call. A time before the zero of
-    // the clock is 0. Throws base::DataError if a time does not fit into 63 bits of picoseconds or a record begins at no
-    // time that can be, and base::UsageError if a sampling period is not known.
+    // the clock is 0. Throws base::DataError if a time does not fit into 63 bits of picoseconds, or no record can begin
+    // at it, and base::UsageError if a sampling period is not known.
     source::Batch take(source::Batch const& batch);
 
     // Counts the rows of the last call.
