@@ -65,6 +65,7 @@ SECONDS = {
     "tests/python/slim_test.py": 50,
     "tests/python/slow_instruments_test.py": 30,
     "tests/python/slow_test.py": 22,
+    "tests/python/status_test.py": 20,
     "tests/python/study_test.py": 20,
     "tests/python/tdpac_run_test.py": 45,
     "tests/python/planted_test.py": 60,

@@ -10,6 +10,7 @@ void bind_base(nanobind::module_& module);
 void bind_model(nanobind::module_& module);
 void bind_tuning(nanobind::module_& module);
 void bind_dataset(nanobind::module_& module);
+void bind_status(nanobind::module_& module);
 void bind_shared_run(nanobind::module_& module);
 void bind_reading(nanobind::module_& module);
 void bind_arrow(nanobind::module_& module);

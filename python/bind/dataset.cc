@@ -79,24 +79,6 @@ SnapshotResult take_snapshot(std::string const& path, std::string const& out, bo
     return snapshot(path, out, {.force = force, .while_copying = signal_check()});
 }
 
-std::string_view name_of(SlotState state) {
-    switch (state) {
-    case SlotState::attaching:
-        return "attaching";
-    case SlotState::active:
-        return "active";
-    case SlotState::finished:
-        return "finished";
-    case SlotState::settled:
-        return "settled";
-    case SlotState::free:
-        break;
-    }
-    return "free";
-}
-
-double seconds(std::uint64_t nanoseconds) { return static_cast<double>(nanoseconds) / 1e9; }
-
 void bind_options(nb::module_& module) {
     nb::class_<CreateOptions>(module, "CreateOptions")
         .def(nb::init<>())
@@ -145,24 +127,6 @@ void bind_reports(nb::module_& module) {
         module, "Verification")
         .def_ro("is_open", &Verification::open_run)
         .def_ro("problems", &Verification::left_out);
-}
-
-void bind_status(nb::module_& module) {
-    bind_struct<&ProducerStatus::table, &ProducerStatus::rows, &ProducerStatus::number, &ProducerStatus::named,
-                &ProducerStatus::staging_fill>(module, "ProducerStatus")
-        .def_prop_ro("pid", [](ProducerStatus const& status) { return status.process.pid; })
-        .def_prop_ro("state", [](ProducerStatus const& status) { return name_of(status.state); });
-    bind_struct<&EndedProducers::producers, &EndedProducers::died, &EndedProducers::abandoned, &EndedProducers::rows,
-                &EndedProducers::named>(module, "EndedProducers");
-    bind_struct<&AbandonedStatus::number, &AbandonedStatus::table, &AbandonedStatus::rows, &AbandonedStatus::reason>(
-        module, "AbandonedStatus");
-    bind_struct<&CommitStatus::abandoned, &CommitStatus::producers, &CommitStatus::ended,
-                &CommitStatus::units_committed, &CommitStatus::units_not_durable, &CommitStatus::pages,
-                &CommitStatus::claimed_bytes, &CommitStatus::journal_bytes, &CommitStatus::durable_lag_ns,
-                &CommitStatus::memory, &CommitStatus::memory_need, &CommitStatus::failure, &CommitStatus::has_failed>(
-        module, "CommitStatus")
-        .def_prop_ro("oldest_unit_age", [](CommitStatus const& status) { return seconds(status.units_oldest_age_ns); })
-        .def_prop_ro("durable_lag", [](CommitStatus const& status) { return seconds(status.durable_lag_ns); });
 }
 
 UnitKey key_of(nb::handle key) {
@@ -328,7 +292,6 @@ void OpenUnit::append(std::string const& table, std::uint64_t rows,
 void bind_dataset(nb::module_& module) {
     bind_options(module);
     bind_reports(module);
-    bind_status(module);
     bind_units(module);
     bind_writing(module);
 }

@@ -6,11 +6,7 @@
 
 #include "bind.h"
 #include "record_class.h"
-#include "thalweg/base/error.h"
 #include "thalweg/dataset/read/reader.h"
-#include "thalweg/dataset/run/ledger.h"
-#include "thalweg/dataset/run/run_memory.h"
-#include "thalweg/dataset/run/run_place.h"
 
 namespace thalweg::bind {
 namespace {
@@ -46,57 +42,6 @@ std::vector<ColumnStorage> storage_of(Reader const& reader, std::size_t table) {
     return columns;
 }
 
-struct LiveProducer {
-    std::int32_t pid = 0;
-    std::string table;
-    bool alive = false;
-};
-
-// Returns the ledgers of a run on this machine; a run of several nodes may have more than one here.
-std::vector<std::unique_ptr<Ledger>> ledgers_of(Reader const& reader) {
-    std::vector<std::unique_ptr<Ledger>> ledgers;
-    auto places = places_of_run(reader.path());
-    auto journals = open_journals(places, storage::OpenMode::read_only);
-    if (places.empty()) {
-        places.emplace_back(reader.path());
-        journals.emplace_back(); // none
-    }
-    for (std::size_t i = 0; i < places.size(); ++i) {
-        if (auto ledger = find_ledger(reader.head().id, places[i], journals[i])) ledgers.push_back(std::move(ledger));
-    }
-    return ledgers;
-}
-
-// Returns the producers of a run that is being written on this machine; empty for all other runs.
-std::vector<LiveProducer> live_producers(Reader const& reader) {
-    std::vector<LiveProducer> producers;
-    try {
-        for (auto const& ledger : ledgers_of(reader)) {
-            for (std::size_t i = 0; i < ledger->slots_used(); ++i) {
-                auto const& slot = ledger->slot(i);
-                if (slot.state == SlotState::free) continue;
-                auto const state = slot.state.load();
-                bool const at_work = state == SlotState::attaching || state == SlotState::active;
-                producers.push_back({slot.producer.pid, reader.head().schema.tables.at(slot.table).name,
-                                     at_work && base::is_alive(slot.producer)});
-            }
-        }
-    } catch (base::Error const&) {
-        producers.clear();
-    }
-    return producers;
-}
-
-// Returns the place of the memory of an open run; empty if it is gone or was never shared.
-std::string memory_place(Reader const& reader) {
-    try {
-        auto const ledgers = ledgers_of(reader);
-        return ledgers.empty() ? "" : ledgers.front()->memory_place();
-    } catch (base::Error const&) {
-        return "";
-    }
-}
-
 std::string hdf5_version() {
     unsigned major = 0, minor = 0, release = 0;
     H5get_libversion(&major, &minor, &release);
@@ -108,13 +53,7 @@ std::string hdf5_version() {
 void bind_inspect(nb::module_& module) {
     bind_struct<&ColumnStorage::path, &ColumnStorage::codec, &ColumnStorage::page_items, &ColumnStorage::pages,
                 &ColumnStorage::raw_bytes, &ColumnStorage::stored_bytes>(module, "ColumnStorage");
-    nb::class_<LiveProducer>(module, "LiveProducer")
-        .def_ro("pid", &LiveProducer::pid)
-        .def_ro("table", &LiveProducer::table)
-        .def_ro("alive", &LiveProducer::alive);
     module.def("storage_of", storage_of, nb::arg("reader"), nb::arg("table"));
-    module.def("live_producers", live_producers, nb::arg("reader"));
-    module.def("memory_place", memory_place, nb::arg("reader"));
     module.def("hdf5_version", hdf5_version);
 }
 

@@ -9,6 +9,7 @@ NB_MODULE(_core, module) {
     bind_model(module);
     bind_tuning(module);
     bind_dataset(module);
+    bind_status(module);
     bind_shared_run(module);
     bind_reading(module);
     bind_arrow(module);

@@ -26,7 +26,9 @@ __all__ = [
     "MergeReport",
     "MergedTable",
     "NewRows",
+    "NodeFigures",
     "NodeReport",
+    "NodeStatus",
     "OutOfRangeError",
     "Producer",
     "ProducerStatus",
@@ -35,6 +37,7 @@ __all__ = [
     "Run",
     "RunFile",
     "RunReport",
+    "RunStatus",
     "Schema",
     "Shared",
     "Snapshot",
@@ -44,6 +47,7 @@ __all__ = [
     "TableReport",
     "TableSchema",
     "TableSnapshot",
+    "TableStatus",
     "Tuning",
     "Type",
     "Unit",
@@ -55,6 +59,7 @@ __all__ = [
     "WorkGroup",
     "WorkUnit",
     "Writer",
+    "WritingProducer",
     "__version__",
     "array",
     "attach",
@@ -113,6 +118,7 @@ if TYPE_CHECKING:
     from thalweg._reading.read_memory import read_memory
     from thalweg._reading.run import Run
     from thalweg._reading.run_file import RunFile
+    from thalweg._reading.status import NodeFigures, NodeStatus, RunStatus, TableStatus, WritingProducer
     from thalweg._reading.table import Table
     from thalweg._schema.attributes import Attributes
     from thalweg._schema.left_out import LeftOut
@@ -180,6 +186,7 @@ _LATE: dict[str, tuple[str, ...]] = {
     "_reading.read_memory": ("read_memory",),
     "_reading.run": ("Run",),
     "_reading.run_file": ("RunFile",),
+    "_reading.status": ("NodeFigures", "NodeStatus", "RunStatus", "TableStatus", "WritingProducer"),
     "_reading.table": ("Table",),
     "_schema.attributes": ("Attributes",),
     "_schema.left_out": ("LeftOut",),

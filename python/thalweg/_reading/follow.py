@@ -12,6 +12,7 @@ from thalweg import _core
 from thalweg._base.errors import SystemError, UsageError  # noqa: A004
 from thalweg._base.paths import is_file
 from thalweg._reading.protocol import ReadsRows
+from thalweg._reading.status import RunStatus, run_status_of
 from thalweg._values.row_groups import NewRows
 
 LEAST_PAUSES = 10
@@ -115,6 +116,7 @@ class Following:
         self.path = path
         self._id = id_
         self._chosen = chosen
+        self._has_looked = False
         self.has_news = False
         """Whether the last look has found new rows, also of tables that are not chosen."""
 
@@ -123,9 +125,18 @@ class Following:
         """Whether the file is complete, and `look` has returned all its rows."""
         return self._follower.is_over
 
+    def status(self) -> RunStatus | None:
+        """Returns who writes the run that the last look has read, or None if there was no look. Raises as `Run.status`
+        does."""
+        if not self._has_looked:
+            return None
+        reader = self._follower.reader
+        return run_status_of(reader, list(self._tables(reader)))
+
     def look(self) -> list[NewPiece]:
         """Returns what is new since the last look. Raises UsageError if the path leads to another run now."""
         new = self._follower.look()
+        self._has_looked = True
         self.has_news = bool(new)
         reader = self._follower.reader
         if reader.id != self._id:

@@ -13,6 +13,7 @@ from thalweg._reading.follow import Tables
 from thalweg._reading.gather import read_chosen
 from thalweg._reading.run import Run
 from thalweg._reading.run_file import RunFile
+from thalweg._reading.status import RunStatus
 from thalweg._reading.table import Table
 from thalweg._schema.left_out import LeftOut
 from thalweg._schema.tuning import Value
@@ -95,6 +96,11 @@ class JoinedRun(Run):
         for part in self._parts:
             part.refresh()
         return self
+
+    def status(self) -> RunStatus:
+        """Returns the status of the last file, the one that may be open."""
+        self._check_is_open()
+        return self._parts[-1].status()
 
     def _when_followed(self) -> Tables:
         return self._parts[0]._when_followed()  # noqa: SLF001 (a run, as this one)

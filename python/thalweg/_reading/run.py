@@ -13,6 +13,7 @@ from thalweg._reading.column import Column
 from thalweg._reading.follow import Following, Tables, followed
 from thalweg._reading.origin import Origin, reopened_run
 from thalweg._reading.run_file import RunFile
+from thalweg._reading.status import RunStatus
 from thalweg._reading.table import Table
 from thalweg._schema.attributes import Attributes
 from thalweg._schema.left_out import LeftOut
@@ -167,6 +168,19 @@ class Run(Mapping[str, Table]):
         Raises DataError if the path now leads to another run, UsageError if another program still writes the file.
         """
         return self
+
+    def status(self) -> RunStatus:
+        """Returns who writes the run at present, and how it is: producers, counters, dead time, durable lag.
+
+        An open run is asked for in its memory on this machine, which its processes share: they are not disturbed, and
+        this call does not read the file, whatever its size. A run that was complete when it was opened is closed.
+
+        Raises UsageError if another program has written the file, if the run is read by a URL or through a file
+        object, if another version of Thalweg writes it, or if it is closed by `close` of this object; DataError if the
+        path now leads to another run; SystemError if the machine does not say whether processes live.
+        """
+        self._check_is_open()
+        raise UsageError(f"{self.path} has no status (Thalweg has not written it): ask the program that writes it")
 
     def follow(
         self,

@@ -8,11 +8,12 @@ from functools import cached_property, partial
 from typing import Any, Self
 
 from thalweg import _core
-from thalweg._base.errors import DataError
+from thalweg._base.errors import DataError, UsageError
 from thalweg._base.file_state import FileState
 from thalweg._reading.follow import Tables
 from thalweg._reading.origin import Origin
 from thalweg._reading.run import Run
+from thalweg._reading.status import RunStatus, run_status_of
 from thalweg._reading.stored_table import StoredTable, tables_of
 from thalweg._reading.table import Table
 from thalweg._schema.left_out import LeftOut, problems_of
@@ -98,6 +99,13 @@ class StoredRun(Run):
         self.__dict__.pop("problems", None)
         self.__dict__.pop("units", None)
         return self
+
+    def status(self) -> RunStatus:
+        if self._core.is_far:
+            raise UsageError(f"{self.path} has no status (it is not read by a path): ask on the machine that has it")
+        if not self.id:
+            return super().status()
+        return run_status_of(self._core, list(self._schema))
 
     def _when_followed(self) -> Tables:
         return partial(tables_of, origin=self.origin)

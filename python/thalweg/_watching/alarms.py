@@ -13,7 +13,7 @@ from thalweg._hits.peaks import peak_in
 from thalweg._watching.counting import Counting
 from thalweg._watching.detectors import Detector
 
-KINDS = ("silent", "flooding", "no peak", "drift", "late", "outside", "no rows", "not written", "reading")
+KINDS = ("silent", "flooding", "no peak", "drift", "late", "outside", "no rows", "refused", "not written", "reading")
 _LOG_LINES = 100
 
 

@@ -47,7 +47,7 @@ class Counting:
         """How long the last look for new rows took, without the time in which they were read."""
         self.files = [asked.path]
         with thalweg.open(asked.path) as run:
-            self._following = pieces_of(run)
+            self.following = pieces_of(run)
             found = {name: detector_of(run[name], asked.signals(run[name])) for name in run}
             self.pairs = asked.pairs(run, delays_ps) if asked.pairs else None
         coincident = self.pairs.tables if self.pairs else ()
@@ -68,7 +68,7 @@ class Counting:
     def look(self, between: Callable[[], None]) -> bool:
         """Reads and counts what is new, and returns whether there was anything. `between`: called now and then."""
         begin = time.monotonic()
-        new = self._following.look()
+        new = self.following.look()
         self.look_s = time.monotonic() - begin
         pieces: dict[str, list[Any]] = defaultdict(list)
         for each in new:
@@ -82,13 +82,13 @@ class Counting:
             between()
         self._note_rates()
         self._draw_scopes({name: of_table[-1] for name, of_table in pieces.items()})
-        if self._following.is_over:
-            following = self._following.in_next_file()
+        if self.following.is_over:
+            following = self.following.in_next_file()
             self.is_over = following is None
             if self.is_over:
                 self._add_last_hits()
             if following is not None:
-                self._following = following
+                self.following = following
                 self.files.append(following.path)
         return bool(new)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
@@ -36,6 +37,7 @@ class WatchCollector(Collector):
             yield CounterMetricFamily(
                 "thalweg_watch_coincidences", "Number of coincidences", value=status["coincidences"]
             )
+        yield from self._writing(status)
         yield GaugeMetricFamily(
             "thalweg_watch_data_age_seconds", "Time since the last new row, in seconds", value=status["data_age_s"]
         )
@@ -49,6 +51,25 @@ class WatchCollector(Collector):
                 alarms.add_metric([kind, table], present.count((kind, table)))
         yield alarms
         yield from self._fit()
+
+    def _writing(self, status: dict[str, Any]) -> Iterator[Family]:
+        lag = self._watcher.writing.durable_lag_s
+        if lag is not None:
+            text = "Age of the oldest data that a power cut would lose, in seconds"
+            yield GaugeMetricFamily("thalweg_watch_durable_lag_seconds", text, value=lag)
+        dead = GaugeMetricFamily(
+            "thalweg_watch_dead_time_ratio", "Part of the time in which the device took no triggers", labels=["table"]
+        )
+        lost = CounterMetricFamily(
+            "thalweg_watch_lost_triggers", "Number of triggers that the device has lost", labels=["table"]
+        )
+        for table in status["tables"]:
+            if table["dead_time"] is not None:
+                dead.add_metric([table["name"]], table["dead_time"])
+            if table["lost"] is not None:
+                lost.add_metric([table["name"]], table["lost"])
+        yield dead
+        yield lost
 
     def _fit(self) -> Iterator[Family]:
         fit = self._watcher.fit

@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from thalweg import _core
 from thalweg._base.errors import Error
 from thalweg._reading.follow import LEAST_PAUSES
+from thalweg._reading.status import TableStatus
 from thalweg._watching.alarms import Alarm, AlarmLog, Limits, alarms_of
 from thalweg._watching.analyst import Analyst
 from thalweg._watching.counting import Asked, Counting, Delays
+from thalweg._watching.writing import Writing
 
 if TYPE_CHECKING:
     from thalweg.tdpac import Spectra
 
 _SHOW_EVERY_S = 0.2
 _AGES_EVERY_S = 1.0
-_WRITERS_EVERY_S = 5.0
 _FIT_PAUSES = 3
 """A fit comes after so many times the time that the last one took, at the earliest, ..."""
 _FIT_EVERY_S = 2.0
@@ -53,6 +53,7 @@ class Watcher:
         self._changed = changed
         self.counting = Counting(asked)
         self.log = AlarmLog()
+        self.writing = Writing(self.log.say)
         self.fit: Fit | None = None
         self.failure = ""
         self.viewers = 0
@@ -62,8 +63,6 @@ class Watcher:
         self._recounted: Counting | None = None
         self._recounts = 0
         self._is_recounting = False
-        self._known_writers = ""
-        self._next_writers = 0.0
         self._last_news = time.monotonic()
         self._last_shown = 0.0
         self._fitting = threading.Condition()
@@ -125,6 +124,7 @@ class Watcher:
     def _show(self) -> None:
         self._last_shown = time.monotonic()
         counting = self.counting
+        self.writing.ask(counting.following, counting.is_over or bool(self.failure))
         if not self.catches_up:
             self.log.note([*alarms_of(counting, self._limits), *self._own_alarms(counting)])
         spectra = counting.pairs.spectra() if counting.pairs else None
@@ -139,45 +139,36 @@ class Watcher:
     def _own_alarms(self, counting: Counting) -> list[Alarm]:
         if self.failure:
             return [Alarm("reading", "", f"the run is not read any more: {self.failure}")]
-        if not counting.is_over and self.data_age_s > self._limits.silence_s:
-            if self._writers(counting.files[-1]) in ("ended", "gone"):
-                text = "no process writes the run any more, and it is not closed: `thalweg recover` completes it"
-                return [Alarm("not written", "", text)]
-            return [Alarm("no rows", "", "no rows have come for some time, and the run is not closed")]
-        return []
-
-    def _writers(self, path: str) -> str:
-        """Returns what the machine says about the processes that write the run. It is asked now and then: the answer
-        costs an opening of the file."""
-        now = time.monotonic()
-        if now >= self._next_writers:
-            begin = time.monotonic()
-            try:
-                self._known_writers = _core.writers_of(path)
-            except Error as error:
-                self._known_writers = str(error)
-            self._next_writers = now + max(_WRITERS_EVERY_S, LEAST_PAUSES * (time.monotonic() - begin))
-        return self._known_writers
+        if counting.is_over:
+            return []
+        if self.writing.is_left:
+            text = "no process writes the run any more, and it is not closed: `thalweg recover` completes it"
+            return [Alarm("not written", "", text)]
+        found = [Alarm("refused", "", failure)] if (failure := self.writing.failure) else []
+        if self.data_age_s > self._limits.silence_s:
+            found.append(Alarm("no rows", "", "no rows have come for some time, and the run is not closed"))
+        return found
 
     def status(self) -> dict[str, Any]:
         counting = self.counting
         state = "read to its end" if counting.is_over else "catching up" if self.catches_up else "open"
-        fit = self.fit
+        fit, appended = self.fit, self.writing.tables()
         return {
             "file": counting.files[-1],
             "files": len(counting.files),
             "state": "failed" if self.failure else state,
             "data_age_s": round(self.data_age_s, 1),
+            "writing": self.writing.as_json(),
             "recounting": self._is_recounting,
             "coincidences": counting.pairs.counts[0] if counting.pairs else None,
             "fit_age_s": None if fit is None else round(time.monotonic() - fit.at_s, 1),
             "fit_coincidences": None if fit is None else fit.coincidences,
-            "tables": [self._table(counting, name) for name in counting.detectors],
+            "tables": [self._table(counting, name, appended.get(name)) for name in counting.detectors],
             "alarms": self.log.as_json(),
             "log": list(self.log.lines),
         }
 
-    def _table(self, counting: Counting, name: str) -> dict[str, Any]:
+    def _table(self, counting: Counting, name: str, appended: TableStatus | None) -> dict[str, Any]:
         each = counting.detectors[name]
         rate = each.rate.per_second
         behind = (counting.newest_ps - each.newest_ps) * 1e-12 if each.has_times else None
@@ -188,6 +179,8 @@ class Watcher:
             "behind_s": None if behind is None else round(behind, 3),
             "outside": each.energies.outside if each.energies else 0,
             "rejected": each.stored.rejected["all"] if each.stored else 0,
+            "dead_time": appended.dead_time if appended else None,
+            "lost": appended.counters.get("lost_triggers") if appended else None,
         }
 
     def _fit(self) -> None:

@@ -191,6 +191,8 @@ class ProducerStatus(Report):
     """The used fraction of the memory of its fullest column, from 0 to 1."""
     number: int
     """The number of the producer. No other producer of the run ever has the same number."""
+    waited: float
+    """The time in seconds for which its `append` has waited for memory, for space or for the journal."""
     counters: dict[str, int] = field(default_factory=dict)
     """What `Producer.set_counters` of it said last."""
 
@@ -206,6 +208,8 @@ class EndedProducers(Report):
     abandoned: int
     """The number of those that ended with an exception. The rows that they had appended before are kept."""
     rows: int
+    waited: float
+    """The time in seconds for which their `append` has waited."""
     counters: dict[str, int] = field(default_factory=dict)
     """The sums of their counters."""
 

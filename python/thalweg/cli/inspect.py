@@ -2,6 +2,7 @@
 
 import json as json_module
 import os
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import zip_longest
@@ -12,10 +13,12 @@ from rich.console import RenderableType
 from rich.table import Table
 
 from thalweg import _core
+from thalweg._base.errors import Error
 from thalweg._base.quantities import as_bytes
 from thalweg._files.open import external_folders, run_of
 from thalweg._files.several import opened_run
 from thalweg._reading.run import Run
+from thalweg._reading.status import NodeFigures
 from thalweg._schema.attributes import Attributes
 from thalweg._schema.schema import Schema, TableSchema
 from thalweg._schema.tuning import in_effect, in_order
@@ -40,6 +43,7 @@ EXAMPLES = ["thalweg inspect run.h5", "thalweg inspect run.h5 --json", "thalweg 
 _NOT_LISTED = ("configuration", "counters", "source_settings", "engine", "start_utc", "stop_utc")
 _MOST_NOTES = 8
 _MOST_ATTRIBUTES = 20
+_MOST_TABLES = 8
 
 
 @dataclass(frozen=True)
@@ -126,14 +130,25 @@ def file_facts(file: ShownFile) -> dict[str, Any]:
         "attributes": schema.get("attributes", {}),
         "groups": schema.get("groups", {}),
         "tables": tables,
-        "producers": [
-            {"pid": each.pid, "table": each.table, "alive": each.alive} for each in _core.live_producers(reader)
-        ],
-        "memory": _core.memory_place(reader) if reader.is_open_run else "",
+        **status_facts(run, reader),
         "nodes": [NodeReport.of(node).to_dict() for node in reader.report.nodes],
         "notes": [*run.notes, *reader.report.notes],
         "problems": as_json(run.problems),
     }
+
+
+def status_facts(run: Run, reader: _core.Reader) -> dict[str, Any]:
+    """Returns who writes the run, and how it is. `status` is null for files that no process of Thalweg writes."""
+    facts: dict[str, Any] = {"producers": [], "memory": "", "status": None}
+    if not (reader.is_open_run and reader.id):
+        return facts
+    try:
+        status = run.status()
+    except Error as error:
+        return {**facts, "status": {"state": "unknown", "why": str(error)}}
+    facts["producers"] = [{"pid": each.pid, "table": each.table, "alive": each.alive} for each in status.producers]
+    facts["memory"] = next((figures.memory for figures in status.figures), "")
+    return {**facts, "status": status.to_dict()}
 
 
 def node_sentence(node: NodeReport) -> str:
@@ -206,26 +221,54 @@ def run_sentences(reader: _core.Reader, run: Run) -> Iterator[str]:
             yield f"  {key}: {_in_a_line(value)}"
     yield from knob_sentences(reader)
     if reader.is_open_run and reader.id:
-        producers = _core.live_producers(reader)
-        alive = [producer for producer in producers if producer.alive]
         nodes = [NodeReport.of(node) for node in reader.report.nodes]
-        for node in nodes:
-            yield node_sentence(node)
-        if alive:
-            here = " (on this machine)" if nodes else ""
-            yield "Being written by " + ", ".join(f"process {each.pid} ({each.table})" for each in alive) + here
-        elif nodes:
-            yield "No process on this machine writes it now."
-        elif _core.writers_of(reader.path) == "alive":
-            yield "Its process is there, and no producer is."
-        else:
-            yield "No process writes it now; if the writers have ended, `thalweg recover` completes it."
-        if memory := _core.memory_place(reader):
-            yield f"Rows that are published but not yet in the file are in {memory}."
+        yield from map(node_sentence, nodes)
+        yield from status_sentences(run, bool(nodes))
         yield from reader.report.notes
     yield from run.notes[:_MOST_NOTES]
     if len(run.notes) > _MOST_NOTES:
         yield f"... and {len(run.notes) - _MOST_NOTES:,} more notes (--json lists them)"
+
+
+def status_sentences(run: Run, of_nodes: bool) -> Iterator[str]:
+    try:
+        status = run.status()
+    except Error as error:  # as of another version of Thalweg
+        yield f"It is not known whether it is still written ({error})."
+        return
+    alive = [each for each in status.producers if each.alive and each.state != "finished"]
+    if alive:
+        here = " (on this machine)" if of_nodes else ""
+        yield "Being written by " + ", ".join(f"process {each.pid} ({each.table})" for each in alive) + here
+    elif status.state in ("written", "closing"):
+        yield "Its process is there, and no producer is."
+    elif of_nodes:
+        yield "No process on this machine writes it now."
+    elif status.state == "closed":
+        yield "It was closed meanwhile: look again."
+    elif status.state == "unknown":
+        yield f"It is not known whether it is still written ({status.nodes[0].why})."
+    else:
+        yield "No process writes it now; if the writers have ended, `thalweg recover` completes it."
+    for figures in status.figures:
+        yield from figure_sentences(figures)
+
+
+def figure_sentences(figures: NodeFigures) -> Iterator[str]:
+    rows = sum(table.rows for table in figures.tables)
+    lag = f"a power cut would lose at most the last {figures.durable_lag:.1f} s"
+    yield f"Its producers have appended {rows:,} rows; {lag}."
+    counted: Counter[str] = Counter()
+    for table in figures.tables:
+        counted.update({name: count for name, count in table.counters.items() if not name.endswith("_ns")})
+    dead = [f"{table.table} {table.dead_time:.2%}" for table in figures.tables if table.dead_time]
+    if counted:
+        yield "They have counted: " + ", ".join(f"{name} {count:,}" for name, count in counted.items())
+    if dead:
+        yield "Dead time: " + ", ".join(dead[:_MOST_TABLES]) + (", ..." if len(dead) > _MOST_TABLES else "")
+    if figures.failure:
+        yield figures.failure
+    yield f"Rows that are published but not yet in the file are in {figures.memory}."
 
 
 def attribute_lines(owners: Sequence[tuple[str, Attributes]]) -> list[str]:

@@ -35,21 +35,24 @@ Committer::Committer(OpenRun& run, JournalWriter journal, CommitOptions const& o
                      std::unique_ptr<format::InterimMetadata> interim,
                      std::vector<std::pair<std::size_t, format::ClusterPages>> so_far,
                      std::shared_ptr<FileWatch const> watch)
-    : run_(run), journal_(std::move(journal)), options_(options), producers_(run),
-      space_(run, journal_, options.allocate_ahead_bytes, std::move(reserve_bytes)), clusters_(run.head),
-      durability_(base::monotonic_ns()), flush_(run, journal_, std::move(interim), options.interim_footer_share),
-      watch_(std::move(watch)), begin_ns_(base::monotonic_ns()), flush_begin_ns_(begin_ns_),
-      last_step_ns_(flush_begin_ns_), this_step_ns_(flush_begin_ns_), units_after_ns_(flush_begin_ns_) {
+    : run_(run), journal_(std::move(journal)), options_(options),
+      board_(StatusBoard::create(*run.ledger, run.head.schema.tables.size())), figures_(board_.figures()),
+      producers_(run, board_), space_(run, journal_, options.allocate_ahead_bytes, std::move(reserve_bytes)),
+      clusters_(run.head), durability_(base::monotonic_ns()),
+      flush_(run, journal_, std::move(interim), options.interim_footer_share), watch_(std::move(watch)),
+      begin_ns_(base::monotonic_ns()), flush_begin_ns_(begin_ns_), last_step_ns_(flush_begin_ns_),
+      this_step_ns_(flush_begin_ns_) {
+    figures_.units_after_ns = flush_begin_ns_;
     if (run.node) {
         node_watch_.emplace(*run.node);
         heartbeat_.emplace(run.node->parts.beats(run.node->which.node));
     }
-    durable_ns_ = durability_.durable_ns();
+    figures_.durable_ns = durability_.durable_ns();
     journal_.reserve_ahead(options_.rows_budget_bytes);
     units_.start_behind(run_.ledger->head().units_committed);
     if (auto const* const units = run_.ledger->units_if_any()) journaled_entry_bytes_ = units->reserved_bytes();
     if (collects_clusters()) clusters_.begin_with(std::move(so_far));
-    units_durable_ = units_.durable();
+    figures_.units_durable = units_.durable();
     allocate();
     try {
         thread_ = base::Thread([this] { this->run(); });
@@ -94,7 +97,7 @@ void Committer::run() {
     try {
         while (!stop_) {
             step();
-            cpu_ns_ = base::thread_cpu_ns();
+            figures_.cpu_ns = base::thread_cpu_ns();
             pause();
         }
     } catch (std::exception const& error) {
@@ -108,8 +111,8 @@ void Committer::run() {
 // As long as little comes, each pause is twice the last one: where workers compute, waking is most of what this thread
 // takes.
 void Committer::pause() {
-    bool const is_quiet = phase_ == Phase::idle && journal_bytes_ - journal_bytes_seen_ < kMuchJournalBytes;
-    journal_bytes_seen_ = journal_bytes_;
+    bool const is_quiet = phase_ == Phase::idle && figures_.journal_bytes - journal_bytes_seen_ < kMuchJournalBytes;
+    journal_bytes_seen_ = figures_.journal_bytes;
     pause_ns_ = is_quiet ? std::min(2 * pause_ns_, kLongestPauseNs) : kPauseNs;
     base::Lock lock(pause_mutex_);
     if (!looks_now_) wake_.wait_for(lock, pause_ns_);
@@ -142,9 +145,9 @@ void Committer::step() {
         next_look_ns_ = now + kLookIntervalNs;
     }
     advance_flush(now);
-    auto const before = journal_bytes_.exchange(journal_.total_bytes());
-    if (before == journal_bytes_) return traced.cancel();
-    traced.set_size(journal_bytes_ - before);
+    auto const before = figures_.journal_bytes.exchange(journal_.total_bytes());
+    if (before == figures_.journal_bytes) return traced.cancel();
+    traced.set_size(figures_.journal_bytes - before);
     traced.set_result(0);
 }
 
@@ -199,7 +202,7 @@ void Committer::drain() {
     }
     journal_cluster_ends();
     producers_.drop_settled();
-    pages_ = counts_.all;
+    figures_.pages = counts_.all;
 }
 
 void Committer::settle(ProducerIntake& producer, bool died) {
@@ -306,35 +309,35 @@ void Committer::end_flush(std::uint64_t now) {
         if (!is_journal_read()) return;
     }
     durability_.flush_ended();
-    THALWEG_ASSERT(durability_.durable_ns() >= durable_ns_, "what is durable stays durable");
-    durable_ns_ = durability_.durable_ns();
+    THALWEG_ASSERT(durability_.durable_ns() >= figures_.durable_ns, "what is durable stays durable");
+    figures_.durable_ns = durability_.durable_ns();
     producers_.set_durable(std::move(flushing_items_));
     units_.flush_ended();
-    units_durable_ = units_.durable();
+    figures_.units_durable = units_.durable();
     auto after_ns = units_.after_ns(last_step_ns_); // those that were committed since are not met yet
     for (auto const& producer : producers_.all())
         after_ns = std::min(after_ns, producer->units_after_ns().value_or(after_ns));
-    units_after_ns_ = after_ns;
-    sync_ns_ = now - sync_begin_ns_;
+    figures_.units_after_ns = after_ns;
+    figures_.sync_ns = now - sync_begin_ns_;
 }
 
 CommitStatus Committer::status() const {
     CommitStatus status;
     auto const& ledger = *run_.ledger;
     producers_.add_to(status);
-    status.pages = pages_;
+    status.pages = figures_.pages;
     status.claimed_bytes = ledger.head().claimed;
-    status.journal_bytes = journal_bytes_;
+    status.journal_bytes = figures_.journal_bytes;
     auto const now = base::monotonic_ns();
-    status.durable_lag_ns = now - std::min(now, durable_ns_.load());
+    status.durable_lag_ns = now - std::min(now, figures_.durable_ns.load());
     // In this order, so that what happens meanwhile makes the numbers worse than it is, and not better.
-    auto const after_ns = units_after_ns_.load(), durable = units_durable_.load();
+    auto const after_ns = figures_.units_after_ns.load(), durable = figures_.units_durable.load();
     status.units_committed = ledger.head().units_committed;
     status.units_not_durable = status.units_committed - std::min(status.units_committed, durable);
     if (status.units_not_durable > 0) status.units_oldest_age_ns = now - std::min(now, after_ns);
     status.memory = ledger.memory_place();
-    status.sync_ns = sync_ns_;
-    status.cpu_ns = cpu_ns_;
+    status.sync_ns = figures_.sync_ns;
+    status.cpu_ns = figures_.cpu_ns;
     status.has_failed = ledger.head().state == LedgerState::failed;
     status.failure = status.has_failed ? ledger.head().failure : ledger.room_problem();
     return status;

@@ -42,6 +42,7 @@
 #include "thalweg/dataset/commit/unit_collector.h"
 #include "thalweg/dataset/node_folder/node_watch.h"
 #include "thalweg/dataset/run/commit_status.h"
+#include "thalweg/dataset/run/status_board.h"
 #include "thalweg/tuning/options.h"
 
 namespace thalweg::dataset {
@@ -113,6 +114,8 @@ class Committer {
     OpenRun& run_;
     JournalWriter journal_;
     CommitOptions options_;
+    StatusBoard board_;
+    CommitterFigures& figures_; // on the board
     ProducerList producers_;
     SpaceAhead space_;
     ClusterCollector clusters_;
@@ -142,14 +145,6 @@ class Committer {
     std::uint64_t journal_bytes_seen_ = 0; // before the last pause
     std::size_t next_journaled_ = 0;       // the producer whose rows come first
     bool has_everything_ = false;
-
-    std::atomic<std::uint64_t> pages_ = 0;
-    std::atomic<std::uint64_t> cpu_ns_ = 0;
-    std::atomic<std::uint64_t> durable_ns_ = 0;
-    std::atomic<std::uint64_t> sync_ns_ = 0;
-    std::atomic<std::uint64_t> journal_bytes_ = 0;
-    std::atomic<std::uint64_t> units_durable_ = 0;
-    std::atomic<std::uint64_t> units_after_ns_; // those that are not durable were committed later
 
     base::Mutex metadata_mutex_;
     std::string metadata_ THALWEG_GUARDED_BY(metadata_mutex_);

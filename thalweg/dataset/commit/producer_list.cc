@@ -22,21 +22,10 @@ std::uint64_t bytes_in_no_page(Staging const& staging) {
     return bytes;
 }
 
-std::vector<std::uint64_t> counts_of(Staging const& staging) {
-    std::vector<std::uint64_t> counts;
-    for (auto const& count : staging.head().counts) counts.push_back(count.load(std::memory_order_relaxed));
-    return counts;
-}
-
-void add_named(Staging const& staging, std::map<std::string, std::uint64_t>& to) {
-    for (auto const& counter : staging.head().named) {
-        if (counter.name[0] != 0) to[counter.name] += counter.value.load(std::memory_order_relaxed);
-    }
-}
-
 } // namespace
 
-ProducerList::ProducerList(OpenRun& run) : run_(run), met_(run.ledger->slots()), ended_(run.head.schema.tables.size()) {
+ProducerList::ProducerList(OpenRun& run, StatusBoard const& board)
+    : run_(run), board_(board), met_(run.ledger->slots()), ended_(run.head.schema.tables.size()) {
     for (auto& ended : ended_) ended.counts.resize(static_cast<std::size_t>(Count::count_));
 }
 
@@ -128,26 +117,35 @@ void ProducerList::settle(ProducerIntake& producer, JournalWriter& journal, bool
     } else if (died) {
         ++ended.died;
     }
-    ended.rows += producer.staging().rows_counted();
-    auto const counts = counts_of(producer.staging());
-    for (std::size_t i = 0; i < counts.size(); ++i) ended.counts[i] += counts[i];
-    add_named(producer.staging(), ended.named);
-    settled_.push_back({status_of(producer), producer.covered_items()});
-    settled_.back().status.state = SlotState::settled;
+    auto status = status_of(producer);
+    status.state = SlotState::settled;
+    ended.rows += status.rows;
+    for (std::size_t i = 0; i < status.counts.size(); ++i) ended.counts[i] += status.counts[i];
+    for (auto const& [name, value] : status.named) ended.named[name] += value;
+    settled_.push_back({std::move(status), producer.covered_items()});
 }
 
 void ProducerList::drop_settled() {
     base::Lock const lock(mutex_);
-    std::erase_if(producers_, [&](auto const& producer) THALWEG_REQUIRES(mutex_) {
-        if (!producer->settled()) return false;
-        THALWEG_ASSERT(met_[producer->slot()], "a producer that goes was met");
-        met_[producer->slot()] = false;
-        unanswered_.erase(producer->slot());
-        auto& slot = run_.ledger->slot(producer->slot());
-        for (auto const state : {SlotState::active, SlotState::finished}) slot.change(state, SlotState::settled);
-        run_.ledger->free_slot(producer->slot());
-        return true;
-    });
+    auto const is_settled = [](auto const& producer) { return producer->settled(); };
+    if (std::ranges::none_of(producers_, is_settled)) return;
+    board_.begin_change(); // nothing in between waits, or may fail
+    for (auto const& producer : producers_) {
+        if (!producer->settled()) continue;
+        board_.set_sums(producer->table(), ended_[producer->table()]);
+        free_slot(producer->slot());
+    }
+    board_.end_change();
+    std::erase_if(producers_, is_settled);
+}
+
+void ProducerList::free_slot(std::size_t index) {
+    THALWEG_ASSERT(met_[index], "a producer that goes was met");
+    met_[index] = false;
+    unanswered_.erase(index);
+    auto& slot = run_.ledger->slot(index);
+    for (auto const state : {SlotState::active, SlotState::finished}) slot.change(state, SlotState::settled);
+    run_.ledger->free_slot(index);
 }
 
 Durability::Items ProducerList::published(bool with_units) const {
@@ -188,13 +186,9 @@ std::uint64_t ProducerList::unwritten_bytes() const {
 
 ProducerStatus ProducerList::status_of(ProducerIntake const& producer) const {
     auto const& slot = run_.ledger->slot(producer.slot());
-    auto const& staging = producer.staging();
     ProducerStatus status{.number = producer.number(), .table = producer.table(), .process = slot.producer};
     status.state = slot.state;
-    status.rows = staging.rows_counted();
-    status.counts = counts_of(staging);
-    add_named(staging, status.named);
-    status.staging_fill = staging.fill();
+    read_counts(producer.staging(), status);
     if (auto const found = durable_.find(producer.number()); found != durable_.end())
         status.durable_items = found->second;
     return status;

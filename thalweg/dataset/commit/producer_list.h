@@ -13,12 +13,13 @@
 #include "thalweg/dataset/commit/intake.h"
 #include "thalweg/dataset/run/commit_status.h"
 #include "thalweg/dataset/run/open_run.h"
+#include "thalweg/dataset/run/status_board.h"
 
 namespace thalweg::dataset {
 
 class ProducerList {
   public:
-    explicit ProducerList(OpenRun& run);
+    ProducerList(OpenRun& run, StatusBoard const& board);
 
     // Meets producers that have come since the last call.
     void admit(JournalWriter& journal);
@@ -31,7 +32,7 @@ class ProducerList {
     std::string unanswered() const;
     // Journals what it had and counts it among those that have ended.
     void settle(ProducerIntake& producer, JournalWriter& journal, bool died);
-    // Their slots are free again.
+    // Their slots are free again, and the board has what they have counted.
     void drop_settled();
 
     // Returns what every producer has published; of work units, if these are asked for, what is committed.
@@ -51,12 +52,14 @@ class ProducerList {
 
   private:
     bool is_orphaned(std::size_t slot);
+    void free_slot(std::size_t slot) THALWEG_REQUIRES(mutex_);
     bool is_known_orphan(std::size_t slot);
     void note_need(ProducerIntake const& producer) THALWEG_REQUIRES(mutex_);
     std::string need_in_words() const THALWEG_REQUIRES(mutex_);
     ProducerStatus status_of(ProducerIntake const& producer) const THALWEG_REQUIRES(mutex_);
 
     OpenRun& run_;
+    StatusBoard const& board_;
     std::vector<bool> met_;           // by slot
     std::uint64_t settled_bytes_ = 0; // of rows that no page held when their producer was settled
 

@@ -5,6 +5,7 @@
 
 #include "thalweg/base/error.h"
 #include "thalweg/base/process.h"
+#include "thalweg/dataset/read/node_writers.h"
 #include "thalweg/dataset/run/ledger.h"
 #include "thalweg/dataset/run/left_over.h"
 #include "thalweg/dataset/run/lock.h"
@@ -14,10 +15,11 @@
 namespace thalweg::dataset {
 namespace {
 
+// A run that is closed has a journal until its process has removed it.
 bool has_living_writer(Ledger const& ledger) {
     auto const state = ledger.head().state.load();
-    bool const is_open = state == LedgerState::open || state == LedgerState::closing;
-    return (is_open && base::is_alive(ledger.head().committer)) || ledger.has_producers();
+    bool const is_ended = state == LedgerState::failed || state == LedgerState::abandoned;
+    return (!is_ended && base::is_alive(ledger.head().committer)) || ledger.has_producers();
 }
 
 RunWriters unknown(std::string why) { return {WriterState::unknown, std::move(why)}; }
@@ -39,22 +41,11 @@ RunWriters holders_of(std::string const& journal) {
         "or for one process only, or it is being recovered");
 }
 
-// Numbers of processes mean something in their own container alone, and until the machine is started again.
-RunWriters writers_at(RunPlace const& place, JournalFiles const& journal, std::string const& run_id) {
-    auto const ledger = find_ledger(run_id, place, journal);
-    auto const elsewhere = ledger ? why_elsewhere(ledger->head()) : "";
-    if (ledger && elsewhere.empty()) return {has_living_writer(*ledger) ? WriterState::alive : WriterState::ended, ""};
-    std::string const host = ledger ? ledger->head().host : journal.start()->preamble.host;
-    if (host != base::host_name()) return written_on(host);
-    if (ledger && ledger->head().boot_id == base::boot_id()) return unknown(elsewhere + ": ask there");
-    return holders_of(place.journal());
-}
-
 RunWriters writers_at(std::vector<RunPlace> const& places, std::string const& run_id) {
     auto const journals = open_journals(places, storage::OpenMode::read_only);
     RunWriters all{WriterState::ended, ""};
     for (std::size_t i = 0; i < places.size(); ++i) {
-        auto writers = writers_at(places[i], journals[i], run_id);
+        auto writers = node_writers(places[i], journals[i], run_id).writers;
         if (writers.state == WriterState::alive) return writers;
         if (writers.state == WriterState::unknown) all = writers;
     }
@@ -62,6 +53,20 @@ RunWriters writers_at(std::vector<RunPlace> const& places, std::string const& ru
 }
 
 } // namespace
+
+// Numbers of processes mean something in their own container alone, and until the machine is started again.
+NodeWriters node_writers(RunPlace const& place, JournalFiles const& journal, std::string const& run_id) {
+    auto ledger = find_ledger(run_id, place, journal);
+    auto const elsewhere = ledger ? why_elsewhere(ledger->head()) : "";
+    if (ledger && elsewhere.empty()) {
+        auto const state = has_living_writer(*ledger) ? WriterState::alive : WriterState::ended;
+        return {{state, ""}, std::move(ledger)};
+    }
+    std::string const host = ledger ? ledger->head().host : journal.start()->preamble.host;
+    if (host != base::host_name()) return {written_on(host), nullptr};
+    if (ledger && ledger->head().boot_id == base::boot_id()) return {unknown(elsewhere + ": ask there"), nullptr};
+    return {holders_of(place.journal()), nullptr};
+}
 
 RunWriters writers_of(Reader const& reader) {
     try {

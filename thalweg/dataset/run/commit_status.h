@@ -26,6 +26,9 @@ struct ProducerStatus {
     std::vector<std::uint64_t> durable_items = {};
 };
 
+// Puts what the producer has counted in its memory into its status.
+void read_counts(Staging const& staging, ProducerStatus& status);
+
 // All producers of a table that have settled, together.
 struct EndedProducers {
     std::uint64_t producers = 0;

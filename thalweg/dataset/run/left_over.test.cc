@@ -81,7 +81,7 @@ TEST(LeftOver, TheUnfinishedRunIsNotClearedWhileItIsWhereItWas) {
     auto const memory = memory_of(killed_run(path));
     EXPECT_EQ(memory.state, MemoryState::recoverable);
     EXPECT_EQ(memory.data_path, path);
-    EXPECT_EQ(memory.files.size(), 2u);
+    EXPECT_EQ(memory.files.size(), 3u); // ledger, board, producer
     EXPECT_GT(memory.size_bytes, std::uint64_t{16} << 20);
     EXPECT_NE(memory.why.find("thalweg recover " + path), std::string::npos);
     EXPECT_NE(message_of([&] { remove_left_over(memory); }).find("is not cleared"), std::string::npos);
@@ -190,7 +190,7 @@ TEST(LeftOver, FoldersAreLookedAtToo) {
         if (!list_memory().empty()) return 2;
         std::filesystem::remove(journal_path(path));
         auto const memory = memory_of(handle, {folder});
-        if (memory.state != MemoryState::left_over || memory.files.size() != 2) return 3;
+        if (memory.state != MemoryState::left_over || memory.files.size() != 3) return 3;
         remove_left_over(memory);
         return base::SharedMemory::list(base::name_in_folder(folder, kSegmentPrefix)).empty() ? 0 : 4;
     });

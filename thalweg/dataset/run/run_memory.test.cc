@@ -87,7 +87,7 @@ TEST_P(RunMemory, WithoutRoomInDevShmAKilledRunLosesNothing) {
         std::string place;
         if (!killed_run(path, options, place)) return 1;
         if (place != folder_of(directory) + " (/dev/shm has no room)") return 2;
-        if (memory_files_in(folder_of(directory)) != 3) return 3;
+        if (memory_files_in(folder_of(directory)) != 4) return 3; // ledger, board, two producers
         if (!all_recovered(path)) return 4;
         return memory_files_in(folder_of(directory)) == 0 ? 0 : 5;
     }));
@@ -103,7 +103,7 @@ TEST_P(RunMemory, ItIsFoundWhereTheJournalSaysEvenIfTheRunWasMoved) {
     skip_or_expect(in_small_shm("size=64k", [&] {
         std::string place;
         if (!killed_run(path, options, place)) return 1;
-        if (memory_files_in(folder_of(memory)) != 3 || memory_files_in(folder_of(directory)) != 0) return 2;
+        if (memory_files_in(folder_of(memory)) != 4 || memory_files_in(folder_of(directory)) != 0) return 2;
         std::filesystem::rename(path, moved);
         std::filesystem::rename(journal_path(path), journal_path(moved));
         if (!all_recovered(moved)) return 3;
@@ -141,7 +141,7 @@ TEST_P(RunMemory, AClosedRunLeavesNothingInTheFolder) {
         auto first = writer->producer("events"), second = writer->producer("events");
         append_events(first, 0, 0, kRowsInMemory, kSamples);
         append_events(second, 1, 0, kRowsInMemory, kSamples);
-        if (memory_files_in(folder_of(directory)) != 3) return 1;
+        if (memory_files_in(folder_of(directory)) != 4) return 1;
         if (writer->status().memory != folder_of(directory) + " (/dev/shm has no room)") return 4;
         first.finish();
         second.finish();
@@ -161,8 +161,9 @@ TEST_P(RunMemory, WhatIsFromBeforeARestartIsNotTrusted) {
         std::string place;
         if (!killed_run(path, options, place)) return 1;
         for (auto const& name : base::SharedMemory::list(base::name_in_folder(folder_of(directory), kSegmentPrefix))) {
-            auto const file = std::filesystem::path(name).filename().string(); // its folder may have "-p", too
-            if (file.find("-p") == std::string::npos) Ledger::attach(name)->head().boot_id[0] ^= 1;
+            auto const file = std::filesystem::path(name).filename().string();
+            bool const is_ledger = file.find('-', std::string(kSegmentPrefix).size()) == std::string::npos;
+            if (is_ledger) Ledger::attach(name)->head().boot_id[0] ^= 1;
         }
         auto const result = recover(path);
         if (result.report.tables[0].rows == 2 * kRowsInMemory || result.report.notes.size() != 1) return 2;

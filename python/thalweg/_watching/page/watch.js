@@ -234,6 +234,7 @@
     byId("file").textContent = name + (found.files > 1 ? ` (file ${found.files})` : "");
     document.title = (found.alarms.length ? `(${found.alarms.length}) ` : "") + name;
     byId("tables").replaceChildren(...found.tables.map(tableRow));
+    byId("writing").textContent = writingWords(found.writing);
     const alarms = found.alarms.map(alarm => {
       const made = item("", "alarm"), kind = document.createElement("b");
       kind.textContent = alarm.kind;
@@ -254,6 +255,15 @@
     }
   }
 
+  function writingWords(writing) {
+    if (!writing) return "";
+    const lag = writing.durable_lag_s == null ? ""
+      : ` A power cut would lose at most the last ${duration(writing.durable_lag_s)}.`;
+    if (writing.state === "unknown") return `It is not known whether the run is still written: ${writing.why}.`;
+    if (writing.state === "closing") return "The run is being completed." + lag;
+    return lag.trim();
+  }
+
   // What a screen reader has read is not said again.
   function replaceIfNew(list, items) {
     if (list.textContent !== items.map(each => each.textContent).join("")) list.replaceChildren(...items);
@@ -265,7 +275,9 @@
     first.textContent = table.name;
     row.append(first);
     const numbers = [table.rows.toLocaleString("en"), table.rate == null ? "" : table.rate.toLocaleString("en"),
-      table.behind_s == null ? "" : duration(table.behind_s)];
+      table.behind_s == null ? "" : duration(table.behind_s),
+      table.dead_time == null ? "" : `${(100 * table.dead_time).toPrecision(2)} %`,
+      table.lost == null ? "" : table.lost.toLocaleString("en")];
     for (const text of numbers) {
       const cell = document.createElement("td");
       cell.className = "number";

@@ -1,0 +1,19 @@
+#include "thalweg/dataset/run/commit_status.h"
+
+#include <cstring>
+
+namespace thalweg::dataset {
+
+void read_counts(Staging const& staging, ProducerStatus& status) {
+    status.rows = staging.rows_counted();
+    status.counts.clear();
+    for (auto const& count : staging.head().counts) status.counts.push_back(count.load(std::memory_order_relaxed));
+    status.named.clear();
+    for (auto const& counter : staging.head().named) {
+        std::string const name(counter.name, ::strnlen(counter.name, sizeof counter.name));
+        if (!name.empty()) status.named[name] = counter.value.load(std::memory_order_relaxed);
+    }
+    status.staging_fill = staging.fill();
+}
+
+} // namespace thalweg::dataset
