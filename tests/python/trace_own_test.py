@@ -273,7 +273,8 @@ def test_timelines_show_writes_that_were_under_way(tmp_path: Path) -> None:
 def test_a_place_in_the_queue_has_one_write_at_a_time(tmp_path: Path) -> None:
     traced, _ = recorded(tmp_path, ONE, ".h5", "threads")
     writes = load_trace(str(traced.path)).in_flight
-    times = {"start": np.array([0.0, 1.0, 1.5, 3.0]), "duration": np.array([2.0, 1.0, 1.0, 1.0])}
+    seconds = {"start": np.array([0.0, 1.0, 1.5, 3.0]), "duration": np.array([2.0, 1.0, 1.0, 1.0])}
+    times = {name: values * 10**8 for name, values in seconds.items()}  # the unit of the trace is 10 ns
     some = writes.where(np.arange(4))
     some = some.replaced(**times)
     assert places_of(some).tolist() == [0, 1, 2, 0]

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from thalweg._base.quantities import as_bytes
-from thalweg._explain.findings import by_file, call_places, data
-from thalweg._explain.gains import elapsed
+from thalweg._explain.findings import by_file, call_places, data, steps
 from thalweg._trace.calls import Calls
+from thalweg._trace.spans import elapsed
 from thalweg._trace.trace_file import Trace
 
 SIZES = (100, 1000, 10_000, 100_000, 1_000_000, 10_000_000)
@@ -81,15 +81,15 @@ def _of_file(file: str, level: str, calls: Calls) -> FileCounters:
     kinds = {kind: calls.where(calls.kind == kind) for kind in KINDS}
     moves = data(calls)
     sequential, consecutive, last = _order(calls)
-    by_rank = [(int(rank), moves.where(moves.rank == rank)) for rank in np.unique(moves.rank) if rank >= 0]
+    by_rank = [(rank, moves.where(moves.rank == rank)) for rank in moves.ranks if rank >= 0]
     has_ranks = len(by_rank) > 1
     return FileCounters(
         file,
         level,
         {kind: len(some) for kind, some in kinds.items() if len(some)},
         {kind: elapsed(some) for kind, some in kinds.items() if len(some)},
-        int(kinds["read"].moved.sum()),
-        int(kinds["write"].moved.sum()),
+        kinds["read"].moved_bytes,
+        kinds["write"].moved_bytes,
         _classes(kinds["read"]),
         _classes(kinds["write"]),
         sequential,
@@ -97,26 +97,29 @@ def _of_file(file: str, level: str, calls: Calls) -> FileCounters:
         last,
         int((calls.error != 0).sum()),
         len(by_rank),
-        _spread([(rank, float(some.moved.sum())) for rank, some in by_rank]) if has_ranks else None,
-        _spread([(rank, float(some.duration.sum())) for rank, some in by_rank]) if has_ranks else None,
+        _spread([(rank, float(some.moved_bytes)) for rank, some in by_rank]) if has_ranks else None,
+        _spread([(rank, some.seconds) for rank, some in by_rank]) if has_ranks else None,
     )
 
 
 def _classes(calls: Calls) -> list[int]:
-    places = np.searchsorted(SIZES, calls.moved, side="right")
-    return [int(count) for count in np.bincount(places, minlength=len(SIZES) + 1)]
+    counts = np.zeros(len(SIZES) + 1, np.int64)
+    for part in calls.in_blocks():
+        counts += np.bincount(np.searchsorted(SIZES, part.moved, side="right"), minlength=len(counts))
+    return counts.tolist()
 
 
 def _order(calls: Calls) -> tuple[int, int, int]:
     sequential = consecutive = last = 0
-    for process in np.unique(calls.process):
-        mine = calls.where(calls.process == process)
+    for process in calls.processes:
+        mine = calls.of_process(process)
         is_move = mine.kind.isin(("read", "write")) & (mine.moved > 0)
-        begin, moved = call_places(mine)[is_move], mine.moved[is_move]
-        end = begin + moved
-        last = max(last, int(end.max(initial=0)))
-        sequential += int((begin[1:] >= end[:-1]).sum())
-        consecutive += int((begin[1:] == end[:-1]).sum())
+        begin, moved = call_places(mine)[is_move], mine.where(is_move).moved
+        ahead = steps(begin, moved)
+        sequential += int((ahead >= 0).sum())
+        consecutive += int((ahead == 0).sum())
+        begin += moved
+        last = max(last, int(begin.max(initial=0)))
     return sequential, consecutive, last
 
 

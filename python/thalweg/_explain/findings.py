@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from thalweg._explain.gains import elapsed, own_time, short_pauses
-from thalweg._trace.calls import Calls, Integers
+from thalweg._explain.gains import own_time, short_pauses
+from thalweg._trace.calls import Calls, Integers, blocks
+from thalweg._trace.spans import elapsed
 from thalweg._trace.trace_file import Trace
 
 
@@ -80,19 +81,18 @@ def found(
     `pauses` says that the program makes each call in a step that the change saves, too: then the short pauses between
     the calls count like the calls. `where` is a condition that tells the calls from other calls of the same operations,
     files and processes."""
-    files = np.unique(about.file)
+    files = about.files
     took = elapsed(about)
-    moves = about.kind.isin(("read", "write", "transfer"))
-    moved = about.moved if table in ("posix", "stdio") else np.where(moves, about.size.clip(0), 0)
+    moved = about.moved_bytes if table in ("posix", "stdio") else _asked_bytes(about)
     gain = min(1.0, max(0.0, gain))
     own = own_time(trace, about)
     between = gain * short_pauses(about) * own.share if gain > 0 else 0.0
     saved, elsewhere = gain * own.seconds, max(0.0, elsewhere) * own.share + (between if pauses else 0.0)
     return Finding(
         sentence,
-        trace.files[int(files[0])] if len(files) == 1 else "",
+        trace.files[files[0]] if len(files) == 1 else "",
         len(about),
-        int(moved.sum()),
+        moved,
         took,
         took * gain,
         table,
@@ -105,6 +105,10 @@ def found(
         how=how if saved + elsewhere > 0 else "",
         about=about,
     )
+
+
+def _asked_bytes(about: Calls) -> int:
+    return int(of_kind(about, "read", "write", "transfer").size.clip(0).sum())
 
 
 def each_call_once(findings: list[Finding], of_libraries: frozenset[str]) -> list[Finding]:
@@ -161,8 +165,8 @@ def _is_made_inside(inner: Calls, outer: Calls) -> bool:
     """Returns whether more than half of the time of these calls lies in the other ones, which made them."""
     if not (inner.depth > 0).any() or len(outer) > _MOST_AROUND or int(inner.depth.max()) <= int(outer.depth.min()):
         return False
-    whole = float(inner.duration.sum())
-    return whole > 0 and float(inner.duration[outer_of(inner, outer) >= 0].sum()) > 0.5 * whole
+    whole = inner.seconds
+    return whole > 0 and inner.where(outer_of(inner, outer) >= 0).seconds > 0.5 * whole
 
 
 _MOST_AROUND = 1_000_000
@@ -172,8 +176,7 @@ _OUTER = ("settings", "work", "posix", "stdio", "mpi", "hdf5")
 
 
 def _conditions(about: Calls) -> Iterator[str]:
-    for name, values in (("operation", about.operation), ("file", about.file), ("process", about.process)):
-        some = np.unique(values)
+    for name, some in (("operation", about.operations), ("file", about.files), ("process", about.processes)):
         if len(some) == 1:
             yield f"{name} == {some[0]}"
         elif 1 < len(some) <= _MOST_NAMED:
@@ -185,15 +188,21 @@ _MOST_NAMED = 64
 
 def by_file(calls: Calls) -> Iterator[tuple[int, Calls]]:
     """Yields the calls of each known file, with the row of the file."""
-    order = np.argsort(calls.file, kind="stable")
-    numbers, firsts = np.unique(calls.file[order], return_index=True)
-    for number, chosen in zip(numbers, np.split(order, firsts[1:]), strict=False):  # without calls there is one part
-        if number:
-            yield int(number), calls.where(np.sort(chosen))
+    numbers = calls.files
+    if len(numbers) <= _FEW:
+        parts = ((number, calls.where(calls.file == number)) for number in numbers)
+    else:
+        ends = np.cumsum(np.bincount(calls.file))
+        order = np.argsort(calls.file, kind="stable").astype(np.uint32)
+        parts = ((number, calls.where(order[ends[number - 1] : ends[number]])) for number in numbers if number)
+    yield from (part for part in parts if part[0])
+
+
+_FEW = 16
 
 
 def seconds(calls: Calls) -> float:
-    return float(calls.duration.sum())
+    return calls.seconds
 
 
 def data(calls: Calls) -> Calls:
@@ -209,17 +218,23 @@ def call_places(calls: Calls) -> Integers:
 
     A call without an offset reads or writes at the position after the calls before it. This is correct if one thread
     uses one descriptor at a time."""
-    calls_move = (calls.offset < 0) & calls.kind.isin(("read", "write"))
-    moved = np.where(calls_move, calls.moved, 0)
-    total = np.cumsum(moved)
-    is_set = calls.kind.isin(("open", "seek")) & (calls.error == 0)
-    # A stream's call returns no position; the one that it was given is taken to count from the beginning.
-    sets = np.where(calls.name.isin(_SEEKS_OF_STREAMS), calls.offset.clip(0), calls.result)
-    base = np.where(calls.kind == "seek", sets, 0)
-    last = np.maximum.accumulate(np.where(is_set, np.arange(len(calls)), -1))
-    since = np.where(last >= 0, total[last], 0)
-    at: Integers = np.where(last >= 0, base[last], 0) + total - moved - since
-    return np.where(calls.offset >= 0, calls.offset, at)
+    at = calls.offset.copy()
+    if len(at) and int(at.min()) >= 0:
+        return at
+    position = 0
+    for block in blocks(len(calls)):
+        part = calls.part(block)
+        moved = np.where((part.offset < 0) & part.kind.isin(("read", "write")), part.moved, 0)
+        total = np.cumsum(moved)
+        is_set = part.kind.isin(("open", "seek")) & (part.error == 0)
+        # A stream's call returns no position; the one that it was given is taken to count from the beginning.
+        sets = np.where(part.name.isin(_SEEKS_OF_STREAMS), part.offset.clip(0), part.result)
+        base = np.where(part.kind == "seek", sets, 0) - total
+        last = np.maximum.accumulate(np.where(is_set, np.arange(len(part)), -1))
+        after = np.where(last >= 0, base[last], position) + total
+        at[block] = np.where(part.offset >= 0, part.offset, after - moved)
+        position = int(after[-1])
+    return at
 
 
 _SEEKS_OF_STREAMS = ("fseek", "fseeko", "fseeko64", "rewind")
@@ -245,22 +260,29 @@ def gathered_by_file(calls: Calls, size: int = 1 << 20) -> float:
     """Returns the fraction of calls that would be saved if each moved `size` bytes."""
     if not len(calls):
         return 0.0
-    return 1 - min(1.0, -(-int(calls.moved.sum()) // size) / len(calls))
+    return 1 - min(1.0, -(-calls.moved_bytes // size) / len(calls))
 
 
 def gathered_in_order(calls: Calls, size: int = 1 << 20) -> float:
     """Returns the fraction of reads and writes of one file that would be saved if those that continue each other were
     calls of `size` bytes. Those at places far from each other cannot be one call."""
     needed, all_of_them = 0.0, 0
-    for process in np.unique(calls.process):
-        mine = calls.where(calls.process == process)
+    for process in calls.processes:
+        mine = calls.of_process(process)
         is_move = mine.kind.isin(("read", "write"))
-        at, moved = call_places(mine)[is_move], mine.moved[is_move]
-        ahead = at[1:] - (at + moved)[:-1]
+        ahead = steps(call_places(mine)[is_move], mine.moved[is_move])
         jumps = int(((ahead < 0) | (ahead > _NEAR)).sum())
-        needed += 1 + jumps + int(moved.sum()) // size
-        all_of_them += len(at)
+        moves = int(is_move.sum())
+        needed += 1 + jumps + mine.where(is_move).moved_bytes // size
+        all_of_them += moves
     return 1 - min(1.0, needed / all_of_them) if all_of_them else 0.0
+
+
+def steps(at: Integers, size: Integers) -> Integers:
+    """Returns how many bytes lie between the end of each range and the beginning of the next one."""
+    ahead = at[1:] - at[:-1]
+    ahead -= size[:-1]
+    return ahead
 
 
 _NEAR = 16 << 10
@@ -269,11 +291,20 @@ _NEAR = 16 << 10
 
 def distinct(at: Integers, size: Integers) -> int:
     """Returns the number of bytes in the union of these ranges."""
-    order = np.argsort(at, kind="stable")
-    begin, end = at[order], (at + size)[order]
-    latest = np.maximum.accumulate(end)
-    before = np.r_[begin[:1], latest[:-1]]
-    return int(np.maximum(0, end - np.maximum(begin, before)).sum())
+    order = None if _is_sorted(at) else np.argsort(at, kind="stable").astype(np.uint32)
+    total, until = 0, 0
+    for block in blocks(len(at)):
+        places: Any = block if order is None else order[block]
+        begin = at[places]
+        end = begin + size[places]
+        latest = np.maximum.accumulate(np.r_[until if block.start else begin[0], end])
+        total += int(np.maximum(0, end - np.maximum(begin, latest[:-1])).sum())
+        until = int(latest[-1])
+    return total
+
+
+def _is_sorted(values: Integers) -> bool:
+    return all((np.diff(values[part.start : part.stop + 1]) >= 0).all() for part in blocks(len(values)))
 
 
 def outer_of(inner: Calls, outer: Calls) -> Integers:
@@ -281,7 +312,7 @@ def outer_of(inner: Calls, outer: Calls) -> Integers:
 
     Outer calls must not be inside each other."""
     place = np.full(len(inner), -1, np.int64)
-    for thread in np.unique(inner.thread):
+    for thread in inner.threads:
         mine, theirs = np.flatnonzero(inner.thread == thread), np.flatnonzero(outer.thread == thread)
         theirs = theirs[np.argsort(outer.start[theirs], kind="stable")]
         if not len(theirs):

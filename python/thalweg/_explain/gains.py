@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from thalweg._trace.calls import Calls, Mask
+from thalweg._trace.calls import Calls, Mask, blocks
+from thalweg._trace.spans import elapsed, pauses
 from thalweg._trace.trace_file import Trace
 
 
@@ -22,7 +23,7 @@ class OwnTime:
 
 def own_time(trace: Trace, calls: Calls) -> OwnTime:
     took = elapsed(calls)
-    threads = len(np.unique(calls.thread))
+    threads = len(calls.threads)
     looks = len(calls) * float(trace.report.get("clock_s", 0.0)) / max(1, threads)
     schedule = _schedule(trace, calls)
     if schedule is None:
@@ -45,7 +46,7 @@ def _schedule(trace: Trace, calls: Calls) -> tuple[float, float, float] | None:
     """Returns how long the process of these calls ran, waited for a core, and waited for something else, in seconds.
 
     Returns None if it is not known: it is known for the first thread of a process that the tracer has waited for."""
-    if not len(calls) or len(np.unique(calls.thread)) != 1:
+    if len(calls.threads) != 1:
         return None
     process, thread = int(calls.process[0]), trace.threads[int(calls.thread[0])]
     if thread["tid"] != trace.processes[process]["pid"]:
@@ -58,31 +59,22 @@ def _schedule(trace: Trace, calls: Calls) -> tuple[float, float, float] | None:
     return found["ran_s"], found["waited_s"], max(0.0, last - first - found["ran_s"] - found["waited_s"])
 
 
-def elapsed(calls: Calls) -> float:
-    """Returns the time in which at least one of the calls was running, in seconds."""
-    if not len(calls):
-        return 0.0
-    start = calls.start
-    order = np.argsort(start)
-    start, latest = start[order], np.maximum.accumulate(calls.end[order])
-    free = np.maximum(0.0, start[1:] - latest[:-1]).sum()
-    return float(latest[-1] - start[0] - free)
-
-
 def short_pauses(calls: Calls) -> float:
     """Returns the time in short pauses of threads between these calls: a thread prepares its next call then.
 
     It is the mean of the threads, since they may run at the same time."""
-    threads = np.unique(calls.thread)
+    threads = calls.threads
     total = 0.0
     for thread in threads:
-        mine = calls.where(calls.thread == thread)
-        order = np.argsort(mine.start)
-        start, end = mine.start[order], np.maximum.accumulate(mine.end[order])
-        pause = np.maximum(0.0, start[1:] - end[:-1])
+        short = longer = 0.0
+        tight = count = 0
+        for some in pauses(calls.where(calls.thread == thread)):
+            short += float(some[some < SHORT_PAUSE_S].sum())
+            longer += float(some[some < _LONGEST_S].sum())
+            tight += int((some < _TIGHT_S).sum())
+            count += len(some)
         # If most pauses are this short, longer ones are interruptions, and no work of the program.
-        is_tight = len(pause) > 0 and float(np.median(pause)) < _TIGHT_S
-        total += float(pause[pause < (_LONGEST_S if is_tight else SHORT_PAUSE_S)].sum())
+        total += longer if 2 * tight > count else short
     return total / max(1, len(threads))
 
 
@@ -91,10 +83,15 @@ SHORT_PAUSE_S, _TIGHT_S, _LONGEST_S = 1e-3, 2e-4, 0.1
 
 def _are_interrupted(calls: Calls) -> Mask:
     """Returns which calls seem to have been interrupted by other programs: a few of many short ones that took long."""
-    duration = calls.duration
-    is_long: Mask = duration > 1e-3
-    if len(calls) < 1000 or is_long.mean() >= 1e-3 or float(np.median(duration)) > 1e-5:
-        return np.zeros(len(calls), bool)
+    is_long, not_short = np.zeros(len(calls), bool), 0
+    if len(calls) < 1000:
+        return is_long
+    for part in blocks(len(calls)):
+        duration = calls.part(part).duration
+        is_long[part] = duration > 1e-3
+        not_short += int((duration > 1e-5).sum())
+    if is_long.mean() >= 1e-3 or 2 * not_short > len(calls):
+        is_long[:] = False
     return is_long
 
 
@@ -102,11 +99,11 @@ def _without(calls: Calls, is_rare: Mask) -> float:
     """Returns the fraction of the time of these calls that they take if the rare ones take as long as the others."""
     if not is_rare.any():
         return 1.0
-    duration = calls.duration
-    usual = duration[~is_rare]
-    return float(usual.sum() * len(duration) / len(usual) / duration.sum())
+    usual = calls.where(~is_rare)
+    return usual.seconds * len(calls) / len(usual) / calls.seconds
 
 
 def _relative_error(calls: Calls) -> float:
-    mean = float(calls.duration.mean()) if len(calls) else 0.0
-    return 2 * float(calls.duration.std()) / mean / len(calls) ** 0.5 if mean > 0 else 0.0
+    mean = calls.seconds / max(1, len(calls))
+    squares = sum(float(((part.duration - mean) ** 2).sum()) for part in calls.in_blocks())
+    return 2 * squares**0.5 / mean / len(calls) if mean > 0 else 0.0

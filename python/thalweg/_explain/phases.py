@@ -8,8 +8,8 @@ import numpy as np
 
 from thalweg._base.quantities import as_bytes
 from thalweg._explain.findings import data
-from thalweg._explain.gains import elapsed
 from thalweg._trace.calls import Calls, Mask
+from thalweg._trace.spans import elapsed
 from thalweg._trace.trace_file import Trace
 
 
@@ -50,9 +50,9 @@ def phases(trace: Trace) -> list[Phase]:
                 len(mine),
                 elapsed(mine),
                 sum(map(len, parts)),
-                sum(float(part.duration.sum()) for part in parts),
-                sum(int(part.moved[part.kind == "read"].sum()) for part in moves),
-                sum(int(part.moved[part.kind == "write"].sum()) for part in moves),
+                sum(part.seconds for part in parts),
+                sum(part.where(part.kind == "read").moved_bytes for part in moves),
+                sum(part.where(part.kind == "write").moved_bytes for part in moves),
             )
         )
     return found

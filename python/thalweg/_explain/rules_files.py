@@ -18,6 +18,7 @@ from thalweg._explain.findings import (
     gathered_in_order,
     of_kind,
     seconds,
+    steps,
 )
 from thalweg._trace.calls import Calls, Integers
 from thalweg._trace.trace_file import Trace
@@ -35,19 +36,19 @@ def pid(trace: Trace, process: int) -> int:
 
 
 def by_process(calls: Calls) -> Iterator[tuple[int, Calls]]:
-    for process in np.unique(calls.process):
-        yield int(process), calls.where(calls.process == process)
+    for process in calls.processes:
+        yield process, calls.of_process(process)
 
 
 def small_requests(trace: Trace) -> Iterator[Finding]:
     for _, all_of_them in by_file(trace.on_disk(trace.posix)):
         calls = data(all_of_them)
-        mean = calls.moved.mean() if len(calls) else 0.0
-        if len(calls) >= MANY and mean < BLOCK:
+        if len(calls) >= MANY and calls.mean_bytes < BLOCK:
             yield found(
                 trace,
                 calls,
-                f"{len(calls):,} reads and writes move only {as_bytes(mean)} each: combine them, or use a buffer",
+                f"{len(calls):,} reads and writes move only {as_bytes(calls.mean_bytes)} each: combine them, or use a "
+                "buffer",
                 gain=gathered_in_order(all_of_them),
             )
 
@@ -59,8 +60,11 @@ def unaligned(trace: Trace) -> Iterator[Finding]:
             continue
         is_inside = large.offset % BLOCK != 0
         inside = large.where(is_inside)
-        touched = int((-(-(inside.offset % BLOCK + inside.size) // BLOCK)).sum())
-        more = 1 - int((-(-inside.size // BLOCK)).sum()) / touched if touched else 0.0
+        touched = filled = 0
+        for part in inside.in_blocks():
+            touched += int((-(-(part.offset % BLOCK + part.size) // BLOCK)).sum())
+            filled += int((-(-part.size // BLOCK)).sum())
+        more = 1 - filled / touched if touched else 0.0
         # A block more for each large write costs nothing that can be measured.
         if is_inside.mean() > 0.5 and more >= 0.1:
             yield found(
@@ -79,13 +83,13 @@ def unaligned(trace: Trace) -> Iterator[Finding]:
 def redundant_reads(trace: Trace) -> Iterator[Finding]:
     for _, calls in by_file(trace.on_disk(trace.posix)):
         for process, mine in by_process(calls):
-            at = call_places(mine)
-            is_read = (mine.kind == "read") & (mine.moved > 0)
-            total, needed = int(mine.moved[is_read].sum()), distinct(at[is_read], mine.moved[is_read])
+            reads, at = _reads(mine)
+            total = reads.moved_bytes
+            needed = distinct(at, reads.moved) if total >= LARGE else 0
             if total >= LARGE and total >= 2 * needed:
                 yield found(
                     trace,
-                    mine.where(is_read),
+                    reads,
                     f"process {pid(trace, process)} reads {as_bytes(total)}, but only {as_bytes(needed)} of these are "
                     "different: keep in memory what was read",
                     gain=1 - needed / total,
@@ -95,15 +99,22 @@ def redundant_reads(trace: Trace) -> Iterator[Finding]:
                 )
 
 
+def _reads(calls: Calls) -> tuple[Calls, Integers]:
+    """Returns the reads of one process and file that moved data, and where they begin in the file."""
+    is_read = calls.kind == "read"
+    if not is_read.any():
+        return calls.where(is_read), np.zeros(0, np.int64)
+    is_read &= calls.moved > 0
+    return calls.where(is_read), call_places(calls)[is_read]
+
+
 def random_reads(trace: Trace) -> Iterator[Finding]:
     for _, calls in by_file(trace.on_disk(trace.posix)):
         for process, mine in by_process(calls):
-            at = call_places(mine)
-            is_read = (mine.kind == "read") & (mine.moved > 0)
-            reads, begin = mine.where(is_read), at[is_read]
-            if len(reads) < MANY or reads.moved.mean() >= 16 * BLOCK:
+            reads, at = _reads(mine)
+            if len(reads) < MANY or reads.mean_bytes >= 16 * BLOCK:
                 continue
-            jumps = begin[1:] - (begin + reads.moved)[:-1]
+            jumps = steps(at, reads.moved)
             # A jump goes backwards, or farther ahead than what the system reads ahead.
             share = float(((jumps < 0) | (jumps > READ_AHEAD)).mean())
             if share > 0.5:
@@ -111,7 +122,7 @@ def random_reads(trace: Trace) -> Iterator[Finding]:
                     trace,
                     reads,
                     f"{100 * share:.0f} % of {len(reads):,} reads by process {pid(trace, process)}, of "
-                    f"{as_bytes(reads.moved.mean())} on average, do not begin where the read before them ended, so "
+                    f"{as_bytes(reads.mean_bytes)} on average, do not begin where the read before them ended, so "
                     "that reading ahead does not help: sort them, or read larger parts",
                     gain=gathered_by_file(reads),
                     where="error == 0 and result > 0",
@@ -165,7 +176,7 @@ def seeks(trace: Trace) -> Iterator[Finding]:
 def no_sync(trace: Trace) -> Iterator[Finding]:
     for _, calls in by_file(trace.on_disk(trace.posix)):
         writes = of_kind(calls, "write")
-        written, was_synced = int(writes.moved.sum()), len(of_kind(calls, "sync")) or _opened_for_sync(calls)
+        written, was_synced = writes.moved_bytes, len(of_kind(calls, "sync")) or _opened_for_sync(calls)
         if written >= LARGE and not was_synced and not _opened_directly(calls):
             yield found(
                 trace,
@@ -182,13 +193,13 @@ def _opened_directly(calls: Calls) -> bool:
 def written_synchronously(trace: Trace) -> Iterator[Finding]:
     for _, calls in by_file(trace.on_disk(trace.posix)):
         writes = of_kind(calls, "write")
-        if len(writes) >= 100 and writes.moved.mean() < LARGE and _opened_for_sync(calls):
+        if len(writes) >= 100 and writes.mean_bytes < LARGE and _opened_for_sync(calls):
             yield found(
                 trace,
                 writes,
                 f"it is opened with O_SYNC or O_DSYNC, so that each of {len(writes):,} writes of "
-                f"{as_bytes(writes.moved.mean())} waits for the device: write more at once, or call fsync at the end",
-                gain=1 - (1 + int(writes.moved.sum()) // LARGE) / len(writes),
+                f"{as_bytes(writes.mean_bytes)} waits for the device: write more at once, or call fsync at the end",
+                gain=1 - (1 + writes.moved_bytes // LARGE) / len(writes),
             )
 
 
@@ -201,9 +212,9 @@ def _many_small_files_in(trace: Trace, table: str) -> Iterator[Finding]:
     for process, mine in by_process(trace.on_disk(trace.levels[table])):
         opens = of_kind(mine, "open")
         opens = opens.where(opens.error == 0)
-        files = np.unique(opens.file)
+        files = opens.files
         moves = data(mine)
-        moved = int(moves.moved[np.isin(moves.file, files)].sum()) if len(files) >= MANY else 0
+        moved = moves.where(np.isin(moves.file, files)).moved_bytes if len(files) >= MANY else 0
         if len(files) >= MANY and moved < len(files) * 16 * BLOCK:
             around = of_kind(mine, "open", "close", "metadata")
             yield found(
@@ -246,7 +257,7 @@ def _opened_for_sync(calls: Calls) -> bool:
 
 def sync_storm(trace: Trace) -> Iterator[Finding]:
     for _, calls in by_file(trace.on_disk(trace.posix)):
-        syncs, written = of_kind(calls, "sync"), int(of_kind(calls, "write").moved.sum())
+        syncs, written = of_kind(calls, "sync"), of_kind(calls, "write").moved_bytes
         if len(syncs) >= 100 and written < len(syncs) * LARGE:
             yield found(
                 trace,
@@ -312,7 +323,7 @@ def read_modify_write(trace: Trace) -> Iterator[Finding]:
 def direct_and_small(trace: Trace) -> Iterator[Finding]:
     for _, calls in by_file(trace.on_disk(trace.posix)):
         moves = data(calls)
-        if len(moves) < 100 or moves.moved.mean() >= 16 * BLOCK or not _opened_directly(calls):
+        if len(moves) < 100 or moves.mean_bytes >= 16 * BLOCK or not _opened_directly(calls):
             continue
         # What is written asynchronously is no call.
         if not np.isin(calls.process, _asynchronous_processes(trace)).any():
@@ -320,7 +331,7 @@ def direct_and_small(trace: Trace) -> Iterator[Finding]:
                 trace,
                 moves,
                 f"it is opened with O_DIRECT, but {len(moves):,} reads and writes move only "
-                f"{as_bytes(moves.moved.mean())} each and wait for the device, since no cache combines them: move "
+                f"{as_bytes(moves.mean_bytes)} each and wait for the device, since no cache combines them: move "
                 "1 MiB or more in each call",
                 gain=gathered_by_file(moves),
             )
@@ -337,17 +348,17 @@ def _asynchronous_processes(trace: Trace) -> Integers:
 
 def thrown_away(trace: Trace) -> Iterator[Finding]:
     removed = trace.posix.where(trace.posix.name.isin(("unlink", "unlinkat", "remove")) & (trace.posix.error == 0))
-    gone = {trace.files[int(number)] for number in np.unique(removed.file)}
+    gone = {trace.files[number] for number in removed.files}
     for number, calls in by_file(trace.on_disk(trace.posix)):
         if trace.files[number] not in gone:
             continue
         writes = of_kind(calls, "write")
         is_used = len(calls.where(calls.kind.isin(("read", "map", "transfer")) & (calls.error == 0)))
-        if not is_used and writes.moved.sum() >= LARGE:
+        if not is_used and writes.moved_bytes >= LARGE:
             yield found(
                 trace,
                 writes,
-                f"{as_bytes(int(writes.moved.sum()))} were written, but the file was removed before a traced process "
+                f"{as_bytes(writes.moved_bytes)} were written, but the file was removed before a traced process "
                 "read it: do not write it, or keep it in memory",
                 gain=1.0,
             )
@@ -356,7 +367,7 @@ def thrown_away(trace: Trace) -> Iterator[Finding]:
 def waiting_for_locks(trace: Trace) -> Iterator[Finding]:
     for _, calls in by_file(of_kind(trace.posix, "lock")):
         waits = calls.where(calls.name.isin(("flock", "lockf", "lockf64")) | np.isin(calls.extra, _SET_LOCKS))
-        threads = len(np.unique(waits.thread))
+        threads = len(waits.threads)
         if len(waits) >= 10 and threads >= 2 and seconds(waits) >= 0.05:
             yield found(
                 trace,

@@ -19,9 +19,10 @@ from thalweg._explain.findings import (
     outer_of,
     seconds,
 )
-from thalweg._explain.gains import elapsed, short_pauses
+from thalweg._explain.gains import short_pauses
 from thalweg._explain.rules_files import BLOCK, LARGE, MANY, pid
 from thalweg._trace.calls import Calls, Integers
+from thalweg._trace.spans import elapsed
 from thalweg._trace.trace_file import Trace
 
 OPENING = ("H5Dopen2", "H5Dopen1", "H5Oopen", "H5Gopen2", "H5Gopen1", "H5Aopen", "H5Aopen_name", "H5Aopen_by_name")
@@ -162,7 +163,7 @@ def files_opened_again(trace: Trace) -> Iterator[Finding]:
 def flushes(trace: Trace) -> Iterator[Finding]:
     for each in files_of_hdf5(trace):
         some = each.outer.where(each.outer.name.matching(lambda name: "flush" in name))
-        written = int(of_kind(each.inner, "write").moved.sum())
+        written = of_kind(each.inner, "write").moved_bytes
         if len(some) >= 100 and written < len(some) * LARGE:
             yield found(
                 trace,
@@ -190,7 +191,7 @@ def chunk_cache(trace: Trace) -> Iterator[Finding]:
         opens = int((each.outer.kind == "open").sum())
         if opens > (len(reads) - len(first)) / 2:
             continue
-        if chunks and len(reads) - len(first) >= 20 and again >= LARGE and again > reads.moved.sum() / 2:
+        if chunks and len(reads) - len(first) >= 20 and again >= LARGE and again > reads.moved_bytes / 2:
             # The time includes decoding: HDF5 decodes a chunk each time that it reads it.
             outer = each.outer.where(np.unique(each.place[is_inside]))
             yield found(
@@ -199,7 +200,7 @@ def chunk_cache(trace: Trace) -> Iterator[Finding]:
                 f"each chunk is read {len(reads) / len(first):.1f} times on average, {as_bytes(again)} too much, since "
                 f"the chunk cache is too small for chunks of up to {as_bytes(max(chunks))}: read in the order of "
                 "chunks, or enlarge the cache (h5py: rdcc_nbytes)",
-                gain=again / int(reads.moved.sum()),
+                gain=again / reads.moved_bytes,
                 how="the fraction of bytes that are read again, of the time in H5Dread and H5Dwrite",
                 table="hdf5",
                 where="depth == 0",
@@ -213,7 +214,7 @@ def split_by_chunks(trace: Trace) -> Iterator[Finding]:
         # Chunks that are in the cache are written when the dataset or the file is closed.
         inner, moves = each.of(*WRITES_CHUNKS), each.transfers
         small = [dataset for dataset in datasets(trace, each.file) if 0 < dataset.chunk < 16 * BLOCK]
-        if small and len(inner) >= MANY and len(inner) >= 16 * len(moves) and inner.moved.mean() < 16 * BLOCK:
+        if small and len(inner) >= MANY and len(inner) >= 16 * len(moves) and inner.mean_bytes < 16 * BLOCK:
             gain = gathered_by_file(inner)
             places = each.place[each.outer.name.isin(WRITES_CHUNKS)[each.place]]
             outer = each.outer.where(np.unique(places))
@@ -221,7 +222,7 @@ def split_by_chunks(trace: Trace) -> Iterator[Finding]:
                 trace,
                 inner,
                 f"{len(moves):,} H5Dread and H5Dwrite become {len(inner):,} reads and writes of "
-                f"{as_bytes(inner.moved.mean())}, since chunks of {small[0].name} have only "
+                f"{as_bytes(inner.mean_bytes)}, since chunks of {small[0].name} have only "
                 f"{as_bytes(small[0].chunk)}: make chunks of about 1 MiB",
                 gain=gain,
                 elsewhere=gain * max(0.0, elapsed(outer) - elapsed(inner)),
@@ -235,7 +236,7 @@ def split_by_chunks(trace: Trace) -> Iterator[Finding]:
 def read_amplification(trace: Trace) -> Iterator[Finding]:
     for each in files_of_hdf5(trace):
         asked, got = each.outer.where(each.outer.name == "H5Dread"), of_kind(each.of("H5Dread"), "read")
-        wanted, came = int(asked.size.clip(0).sum()), int(got.moved.sum())
+        wanted, came = int(asked.size.clip(0).sum()), got.moved_bytes
         if came >= 4 * LARGE and came > 4 * wanted:
             yield found(
                 trace,
@@ -276,9 +277,9 @@ def fill_values(trace: Trace) -> Iterator[Finding]:
             yield found(
                 trace,
                 filled,
-                f"{as_bytes(int(filled.moved.sum()))} of fill values are written when a dataset is created, and "
+                f"{as_bytes(filled.moved_bytes)} of fill values are written when a dataset is created, and "
                 f"{as_bytes(twice)} of them are replaced later: use H5Pset_fill_time(H5D_FILL_TIME_NEVER)",
-                gain=twice / max(1, int(filled.moved.sum())),
+                gain=twice / max(1, filled.moved_bytes),
                 where="depth > 0",
                 replaced_bytes=twice,
             )

@@ -21,10 +21,10 @@ from thalweg._explain.findings import (
     ranks_in,
     seconds,
 )
-from thalweg._explain.gains import elapsed
 from thalweg._explain.rules_files import BLOCK, LARGE
 from thalweg._trace.calls import Calls, Integers, Mask
 from thalweg._trace.cores import as_ranges, of_ranges
+from thalweg._trace.spans import elapsed
 from thalweg._trace.trace_file import Trace
 
 
@@ -48,7 +48,7 @@ def _is_aggregated(trace: Trace, file: int, moves: Calls) -> bool:
     if len(np.unique(together.rank)) < 2:
         return False
     inside = moves.moved[outer_of(moves, together) >= 0]
-    return float(inside.sum()) > 0.5 * float(moves.moved.sum())
+    return float(inside.sum()) > 0.5 * moves.moved_bytes
 
 
 def _largest_share(calls: Calls) -> float:
@@ -64,7 +64,7 @@ def _one_rank_in(trace: Trace, table: str, ranks: int) -> Iterator[Finding]:
     if _largest_share(everything) <= 0.9:
         return
     for number, mine in by_file(everything):
-        total = int(mine.moved.sum())
+        total = mine.moved_bytes
         if total < LARGE or _is_aggregated(trace, number, mine):
             continue
         shares = {int(rank): int(mine.moved[mine.rank == rank].sum()) for rank in np.unique(mine.rank)}
@@ -83,9 +83,11 @@ def _one_rank_in(trace: Trace, table: str, ranks: int) -> Iterator[Finding]:
 
 
 def stragglers(trace: Trace) -> Iterator[Finding]:
+    if ranks_in(trace) < 3:
+        return
     calls = data(trace.on_disk(trace.posix))
-    spent = {int(rank): seconds(calls.where(calls.rank == rank)) for rank in np.unique(calls.rank) if rank >= 0}
-    if ranks_in(trace) < 3 or len(spent) < 3:
+    spent = {rank: seconds(calls.where(calls.rank == rank)) for rank in calls.ranks if rank >= 0}
+    if len(spent) < 3:
         return
     middle = float(np.median(list(spent.values())))
     rank, most = max(spent.items(), key=lambda each: each[1])
@@ -104,8 +106,10 @@ def stragglers(trace: Trace) -> Iterator[Finding]:
 
 def overlapping_writes(trace: Trace) -> Iterator[Finding]:
     for number, calls in by_file(of_kind(trace.on_disk(trace.posix), "write")):
+        if len(calls.processes) < 2:
+            continue
         mine = calls.where((calls.offset >= 0) & (calls.moved > 0) & ~np.isin(calls.process, _lockers(trace, number)))
-        writers = [(process, mine.where(mine.process == process)) for process in np.unique(mine.process)]
+        writers = [(process, mine.of_process(process)) for process in mine.processes]
         if len(writers) < 2 or not _is_at_one_time([each for _, each in writers]):
             continue
         of_each = sum(distinct(each.offset, each.moved) for _, each in writers)

@@ -16,7 +16,7 @@ SINGLE = ("fgetc", "getc", "fputc", "putc")
 def flushed_again(trace: Trace) -> Iterator[Finding]:
     for _, calls in by_file(trace.on_disk(trace.levels["stdio"])):
         flushes, moves = calls.where(calls.name == "fflush"), data(calls)
-        written = int(moves.moved[moves.kind == "write"].sum())
+        written = moves.where(moves.kind == "write").moved_bytes
         if len(flushes) >= 500 and written < len(flushes) * BLOCK:
             yield found(
                 trace,
@@ -32,12 +32,12 @@ def flushed_again(trace: Trace) -> Iterator[Finding]:
 def single_items(trace: Trace) -> Iterator[Finding]:
     stdio = trace.levels["stdio"]
     for _, calls in by_file(trace.on_disk(stdio.where(stdio.name.isin(ITEMS)))):
-        if len(calls) >= 100_000 and calls.moved.mean() < 64:
+        if len(calls) >= 100_000 and calls.mean_bytes < 64:
             yield found(
                 trace,
                 calls,
-                f"{len(calls):,} fread and fwrite move only {as_bytes(calls.moved.mean())} each: move whole arrays",
-                gain=1 - (1 + int(calls.moved.sum()) // (16 * BLOCK)) / len(calls),
+                f"{len(calls):,} fread and fwrite move only {as_bytes(calls.mean_bytes)} each: move whole arrays",
+                gain=1 - (1 + calls.moved_bytes // (16 * BLOCK)) / len(calls),
                 table="stdio",
             )
 

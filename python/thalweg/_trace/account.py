@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
-from thalweg._trace.calls import Calls
+from thalweg._trace.calls import Calls, Integers, Mask, Seconds, blocks, different
 from thalweg._trace.own_work import Device, Work, device_of, work_of
 from thalweg._trace.records import LEVELS
+from thalweg._trace.spans import elapsed_together
 from thalweg._trace.trace_file import Trace
-
-Seconds = npt.NDArray[np.float64]
 
 KINDS = (
     *("open", "close", "metadata", "read", "write", "transfer", "map", "seek", "sync", "lock", "wait"),
@@ -53,57 +54,113 @@ def together(trace: Trace) -> tuple[Calls, npt.NDArray[np.uint8]]:
     return calls.where(order), level[order]
 
 
-def own_seconds(calls: Calls) -> Seconds:
-    """Returns the duration of each call without its inner calls. `calls` must be sorted as by `together`."""
-    own: Seconds = calls.duration.copy()
-    places = np.arange(len(calls))
-    for depth in range(1, int(calls.depth.max(initial=0)) + 1):
-        inner, outer = places[calls.depth == depth], places[calls.depth == depth - 1]
-        before = np.searchsorted(outer, inner) - 1
-        parent = outer[np.maximum(before, 0)] if len(outer) else inner
-        is_inside = (before >= 0) & (calls.thread[parent] == calls.thread[inner])
+@dataclass(frozen=True)
+class Own:
+    """The calls of some levels without the calls inside them."""
+
+    seconds: list[Seconds]
+    """For each level the time of each call without its inner calls, in seconds."""
+    is_outermost: list[Mask]
+    """For each level which calls are inside no recorded call."""
+
+
+def own_of(levels: Sequence[Calls]) -> Own:
+    """Returns the own time of each call of these levels. A call is inside the last one, of the depth above its own,
+    that its thread has begun before."""
+    own = np.concatenate([level.duration for level in levels])
+    is_outermost = np.ones(len(own), bool)
+    depth = np.concatenate([level.depth for level in levels])
+    if (deepest := int(depth.max(initial=0))) > 0:
+        start, thread = (np.concatenate([each(level) for level in levels]) for each in (_start, _thread))
+        for number in different(thread):
+            places = [np.flatnonzero((thread == number) & (depth == each)) for each in range(deepest + 1)]
+            for outer, inner in pairwise(places):
+                _subtract(own, is_outermost, start, (outer, inner))
+    ends = np.cumsum([len(level) for level in levels])[:-1]
+    return Own(np.split(np.maximum(own, 0.0, out=own), ends), np.split(is_outermost, ends))
+
+
+def _start(calls: Calls) -> Seconds:
+    return calls.start
+
+
+def _thread(calls: Calls) -> npt.NDArray[np.integer]:
+    return calls.thread
+
+
+def _subtract(own: Seconds, is_outermost: Mask, start: Seconds, places: tuple[Integers, Integers]) -> None:
+    """Subtracts inner calls from the outer ones. Neither time has been changed before: depths come in order."""
+    outer, inner = places
+    if not (len(outer) and len(inner)):
+        return
+    begin = start[outer]
+    if (begin[1:] < begin[:-1]).any():
+        outer = outer[np.argsort(begin, kind="stable")]
+        begin = start[outer]
+    end = begin + own[outer]
+    for block in blocks(len(inner)):
+        mine = inner[block]
+        parent = np.searchsorted(begin, start[mine], side="right") - 1
         # A parent that never ended is not in the trace; the call before is then not the parent of this one.
-        is_inside &= calls.end[parent] + 1e-6 >= calls.end[inner]
-        np.subtract.at(own, parent[is_inside], calls.duration[inner[is_inside]])
-    return np.maximum(own, 0.0)
+        is_inside = (parent >= 0) & (end[parent] + 1e-6 >= start[mine] + own[mine])
+        np.subtract.at(own, outer[parent[is_inside]], own[mine[is_inside]])
+        is_outermost[mine[is_inside]] = False
+
+
+def own_seconds(calls: Calls) -> Seconds:
+    """Returns the duration of each call without its inner calls."""
+    return own_of([calls]).seconds[0]
 
 
 def accounts(trace: Trace) -> list[Account]:
     """Returns one account for each process that made calls."""
-    calls, level = together(trace)
-    own = own_seconds(calls)
+    levels = [trace.levels[name] for name in LEVELS]
+    own = own_of(levels)
+    processes = sorted({process for level in levels for process in level.processes})
+    if len(processes) == 1:
+        return [_account(trace, processes[0], levels, own)]
     found = []
-    for process in np.unique(calls.process):
-        chosen = calls.process == process
-        mine, seconds, levels = calls.where(chosen), own[chosen], level[chosen]
-        facts = trace.processes[int(process)]
-        elapsed = float(mine.end.max() - mine.start.min())
-        moved = mine.where(levels <= LEVELS.index("stdio"))
-        is_own = levels == LEVELS.index("work")
-        found.append(
-            Account(
-                int(process),
-                int(facts["pid"]),
-                int(facts["rank"]),
-                str(facts["command"]),
-                elapsed,
-                max(0.0, elapsed - _covered(mine)),
-                {kind: total for kind in KINDS if (total := float(seconds[mine.kind == kind].sum())) > 0},
-                {name: float(seconds[levels == number].sum()) for number, name in enumerate(LEVELS)},
-                len(mine),
-                int(moved.moved[moved.kind.isin(("read", "transfer"))].sum()),
-                int(moved.moved[moved.kind.isin(("write", "transfer"))].sum()),
-                work_of(mine.where(is_own), seconds[is_own]),
-                device_of(trace.in_flight.where(trace.in_flight.process == process)),
-            )
-        )
+    for process in processes:
+        chosen = [level.is_of_process(process) for level in levels]
+        mine = [level.where(some) for level, some in zip(levels, chosen, strict=True)]
+        seconds = [each[some] for each, some in zip(own.seconds, chosen, strict=True)]
+        is_outermost = [each[some] for each, some in zip(own.is_outermost, chosen, strict=True)]
+        found.append(_account(trace, process, mine, Own(seconds, is_outermost)))
     return found
 
 
-def _covered(calls: Calls) -> float:
-    """Returns the time in which at least one of the calls was running, in seconds."""
-    order = np.argsort(calls.start)
-    start, end = calls.start[order], calls.end[order]
-    latest = np.maximum.accumulate(end)
-    free = np.maximum(0.0, start[1:] - latest[:-1]).sum()
-    return float(latest[-1] - start[0] - free)
+def _account(trace: Trace, process: int, levels: list[Calls], own: Own) -> Account:
+    facts = trace.processes[process]
+    first, last = trace.span(process)
+    outermost = [level.where(some) for level, some in zip(levels, own.is_outermost, strict=True)]
+    by_kind = _by_kind(trace, levels, own)
+    moves = levels[: LEVELS.index("stdio") + 1]
+    work = levels[LEVELS.index("work")]
+    return Account(
+        process,
+        int(facts["pid"]),
+        int(facts["rank"]),
+        str(facts["command"]),
+        last - first,
+        max(0.0, last - first - elapsed_together(outermost)),
+        {kind: by_kind[kind] for kind in KINDS if by_kind.get(kind, 0.0) > 0},
+        {name: float(seconds.sum()) for name, seconds in zip(LEVELS, own.seconds, strict=True)},
+        sum(map(len, levels)),
+        sum(level.where(level.kind.isin(("read", "transfer"))).moved_bytes for level in moves),
+        sum(level.where(level.kind.isin(("write", "transfer"))).moved_bytes for level in moves),
+        work_of(work, own.seconds[LEVELS.index("work")]),
+        device_of(trace.in_flight.where(trace.in_flight.process == process)),
+    )
+
+
+def _by_kind(trace: Trace, levels: list[Calls], own: Own) -> dict[str, float]:
+    """Returns the time in calls of each kind."""
+    sums = np.zeros(len(trace.operations))
+    for level, seconds in zip(levels, own.seconds, strict=True):
+        for block in blocks(len(level)):
+            sums += np.bincount(level.part(block).operation, seconds[block], len(sums))
+    found: dict[str, float] = {}
+    for operation, total in zip(trace.operations, sums.tolist(), strict=True):
+        kind = str(operation["kind"])
+        found[kind] = found.get(kind, 0.0) + total
+    return found

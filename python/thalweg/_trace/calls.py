@@ -14,9 +14,54 @@ from thalweg._trace.records import IN_FLIGHT
 Integers = npt.NDArray[np.int64]
 Seconds = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
+Places = npt.NDArray[np.uint32]
 
 
 _MOVING = ("read", "write", "transfer", IN_FLIGHT)
+_BLOCK = 1 << 18
+
+
+def blocks(count: int) -> Iterator[slice]:
+    """Yields ranges that cover so many calls, for what would need much memory for all of them at once."""
+    for first in range(0, count, _BLOCK):
+        yield slice(first, min(first + _BLOCK, count))
+
+
+def narrow(values: npt.NDArray[np.integer]) -> npt.NDArray[np.integer]:
+    """Returns the same integers in the smallest type that holds them: there may be many millions."""
+    least, most = (int(values.min()), int(values.max())) if len(values) else (0, 0)
+    types: tuple[type[np.integer], ...] = (np.uint8, np.uint16, np.uint32) if least >= 0 else (np.int8, np.int16)
+    for each in (*types, np.int32):
+        if np.iinfo(each).min <= least and most <= np.iinfo(each).max:
+            return values.astype(each, copy=False)
+    return values.astype(np.int64, copy=False)
+
+
+def _places(chosen: Mask) -> Places:
+    """Returns where the mask is true."""
+    found = np.empty(np.count_nonzero(chosen), np.uint32)
+    count = 0
+    for part in blocks(len(chosen)):
+        more = np.flatnonzero(chosen[part])
+        found[count : count + len(more)] = more + part.start
+        count += len(more)
+    return found
+
+
+def taken(values: npt.NDArray[Any], places: npt.NDArray[np.integer]) -> npt.NDArray[Any]:
+    """Returns values[places]. NumPy would make 64-bit integers of all places first."""
+    found = np.empty(len(places), values.dtype)
+    for part in blocks(len(places)):
+        found[part] = values[places[part]]
+    return found
+
+
+def different(values: npt.NDArray[np.integer]) -> list[int]:
+    """Returns the values that occur, in order. They must not be negative, nor large: rows of a table."""
+    is_there = np.zeros(int(values.max()) + 1 if len(values) else 0, bool)
+    for part in blocks(len(values)):
+        is_there[values[part]] = True
+    return [int(each) for each in np.flatnonzero(is_there)]
 
 
 class Texts:
@@ -53,12 +98,10 @@ class Labels:
     def matching(self, is_wanted: Callable[[str], bool]) -> Mask:
         """Returns which calls have a text for which the function is true. It is called once for each text."""
         wanted = np.fromiter(map(is_wanted, self._texts.texts), bool, len(self._texts.texts))
-        chosen: Mask = wanted[self._numbers]
-        return chosen
+        return taken(wanted, self._numbers)
 
     def isin(self, texts: Sequence[str]) -> Mask:
-        chosen: Mask = self._texts.matching(tuple(texts), lambda text: text in texts)[self._numbers]
-        return chosen
+        return taken(self._texts.matching(tuple(texts), lambda text: text in texts), self._numbers)
 
     def __eq__(self, text: object) -> Mask:  # type: ignore[override]
         return self.isin((str(text),))
@@ -70,8 +113,7 @@ class Labels:
 
     def unique(self) -> list[str]:
         """Returns the different texts in order."""
-        numbers = np.flatnonzero(np.bincount(self._numbers, minlength=len(self._texts.texts)))
-        return sorted({self._texts.texts[number] for number in numbers})
+        return sorted({self._texts.texts[number] for number in different(self._numbers)})
 
     def where(self, chosen: Any) -> Labels:
         return Labels(self._numbers[chosen], self._texts)
@@ -79,17 +121,18 @@ class Labels:
 
 @dataclass(frozen=True)
 class Columns:
-    """The calls of one level: every array has one value for each call. Times are in seconds since the trace began."""
+    """The calls of one level: every array has one value for each call. Times are in units of the trace since it
+    began. Integers have the smallest type that holds them, since a trace may have many millions of calls."""
 
-    start: Seconds
-    duration: Seconds
+    start: npt.NDArray[Any]
+    duration: npt.NDArray[Any]
     thread: npt.NDArray[np.integer]
     depth: npt.NDArray[np.integer]
     operation: npt.NDArray[np.integer]
     file: npt.NDArray[np.integer]
-    offset: Integers
-    size: Integers
-    result: Integers
+    offset: npt.NDArray[np.integer]
+    size: npt.NDArray[np.integer]
+    result: npt.NDArray[np.integer]
     error: npt.NDArray[np.integer]
     extra: npt.NDArray[np.integer]
 
@@ -108,69 +151,125 @@ class Tables:
     """The process of each thread."""
     rank: Integers
     """The rank of each thread; -1 if no launcher started its process."""
+    unit_s: float = 1.0
+    """The unit of times in seconds."""
 
 
 class Calls:
     """Some calls of one level. A selection has the places of its calls in the columns, and no columns of its own."""
 
-    def __init__(self, columns: Columns, tables: Tables, places: npt.NDArray[np.uint32] | None = None) -> None:
+    def __init__(self, columns: Columns, tables: Tables, places: Places | None = None) -> None:
         self._columns, self._tables, self._places = columns, tables, places
 
     def __len__(self) -> int:
         return len(self._columns) if self._places is None else len(self._places)
 
-    def where(self, chosen: Mask | Integers) -> Calls:
+    def where(self, chosen: Mask | Integers | Places) -> Calls:
         """Returns the calls that are chosen, by a mask or by their places among these calls."""
-        places = np.flatnonzero(chosen) if chosen.dtype == bool else chosen
-        return Calls(
-            self._columns,
-            self._tables,
-            places.astype(np.uint32) if self._places is None else self._places[places],
-        )
+        is_mask = chosen.dtype == bool
+        if is_mask and chosen.all():
+            return self
+        places: Places = _places(chosen.view(bool)) if is_mask else chosen.astype(np.uint32, copy=False)
+        return Calls(self._columns, self._tables, places if self._places is None else taken(self._places, places))
 
     def _of(self, column: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        return column if self._places is None else column[self._places]
+        return column if self._places is None else taken(column, self._places)
 
     def _integers(self, column: npt.NDArray[np.integer]) -> Integers:
         return self._of(column).astype(np.int64, copy=False)
 
     @property
     def start(self) -> Seconds:
-        return self._of(self._columns.start)
+        return self._seconds(self._of(self._columns.start))
 
     @property
     def duration(self) -> Seconds:
-        return self._of(self._columns.duration)
+        return self._seconds(self._of(self._columns.duration))
 
     @property
     def end(self) -> Seconds:
-        return self.start + self.duration
+        found = self.start
+        found += self.duration
+        return found
+
+    def _seconds(self, times: npt.NDArray[Any]) -> Seconds:
+        found: Seconds = np.multiply(times, self._tables.unit_s, dtype=np.float64)
+        return found
+
+    def of_files(self, is_wanted: Mask) -> Mask:
+        """Returns which calls are about files for whose rows the mask is true."""
+        return taken(is_wanted, self.file)
+
+    def of_threads(self, is_wanted: Mask) -> Mask:
+        """Returns which calls were made by threads for whose rows the mask is true."""
+        return taken(is_wanted, self.thread)
+
+    def is_of_process(self, process: int) -> Mask:
+        """Returns which calls were made by a process."""
+        return self.of_threads(self._tables.process == process)
+
+    def of_process(self, process: int) -> Calls:
+        return self.where(self.is_of_process(process))
+
+    def in_blocks(self) -> Iterator[Calls]:
+        """Yields these calls in parts of some hundred thousand, in their order."""
+        for part in blocks(len(self)):
+            yield self.part(part)
+
+    def part(self, part: slice) -> Calls:
+        """Returns these calls from one place to another."""
+        if self._places is not None:
+            return Calls(self._columns, self._tables, self._places[part])
+        return Calls(Columns(**{name: values[part] for name, values in vars(self._columns).items()}), self._tables)
 
     @property
-    def thread(self) -> Integers:
-        return self._integers(self._columns.thread)
+    def processes(self) -> list[int]:
+        """The different processes, in order."""
+        return sorted({int(self._tables.process[thread]) for thread in self.threads})
+
+    @property
+    def ranks(self) -> list[int]:
+        """The different ranks, in order; -1 stands for processes without a launcher."""
+        return sorted({int(self._tables.rank[thread]) for thread in self.threads})
+
+    @property
+    def threads(self) -> list[int]:
+        """The different threads, in order."""
+        return different(self.thread)
+
+    @property
+    def files(self) -> list[int]:
+        """The different files, in order."""
+        return different(self.file)
+
+    @property
+    def operations(self) -> list[int]:
+        """The different operations, in order."""
+        return different(self.operation)
+
+    @property
+    def thread(self) -> npt.NDArray[np.integer]:
+        return self._of(self._columns.thread)
 
     @property
     def process(self) -> Integers:
-        found: Integers = self._tables.process[self._of(self._columns.thread)]
-        return found
+        return taken(self._tables.process, self.thread)
 
     @property
     def rank(self) -> Integers:
-        found: Integers = self._tables.rank[self._of(self._columns.thread)]
-        return found
+        return taken(self._tables.rank, self.thread)
 
     @property
-    def depth(self) -> Integers:
-        return self._integers(self._columns.depth)
+    def depth(self) -> npt.NDArray[np.integer]:
+        return self._of(self._columns.depth)
 
     @property
-    def operation(self) -> Integers:
-        return self._integers(self._columns.operation)
+    def operation(self) -> npt.NDArray[np.integer]:
+        return self._of(self._columns.operation)
 
     @property
-    def file(self) -> Integers:
-        return self._integers(self._columns.file)
+    def file(self) -> npt.NDArray[np.integer]:
+        return self._of(self._columns.file)
 
     @property
     def offset(self) -> Integers:
@@ -185,8 +284,8 @@ class Calls:
         return self._integers(self._columns.result)
 
     @property
-    def error(self) -> Integers:
-        return self._integers(self._columns.error)
+    def error(self) -> npt.NDArray[np.integer]:
+        return self._of(self._columns.error)
 
     @property
     def extra(self) -> Integers:
@@ -194,17 +293,40 @@ class Calls:
 
     @property
     def name(self) -> Labels:
-        return Labels(self._of(self._columns.operation), self._tables.names)
+        return Labels(self.operation, self._tables.names)
 
     @property
     def kind(self) -> Labels:
-        return Labels(self._of(self._columns.operation), self._tables.kinds)
+        return Labels(self.operation, self._tables.kinds)
 
     @property
     def moved(self) -> Integers:
         """The number of bytes that each call moved; 0 if it failed or moves no data."""
-        found: Integers = np.where((self.error == 0) & (self.result > 0) & self.kind.isin(_MOVING), self.result, 0)
+        found: Integers = self._of(self._columns.result).astype(np.int64)  # a copy
+        found[(self.error != 0) | (found < 0) | ~self.kind.isin(_MOVING)] = 0
         return found
+
+    @property
+    def moved_bytes(self) -> int:
+        """The sum of `moved`."""
+        return sum(int(part.moved.sum()) for part in self.in_blocks())
+
+    @property
+    def mean_bytes(self) -> float:
+        """The mean of `moved`; 0 if there are no calls."""
+        return self.moved_bytes / max(1, len(self))
+
+    @property
+    def seconds(self) -> float:
+        """The sum of the durations."""
+        return sum(float(part.duration.sum()) for part in self.in_blocks())
+
+    def by_start(self) -> Calls:
+        """Returns the same calls in the order in which they began."""
+        start = self._of(self._columns.start)
+        if all((np.diff(start[part.start : part.stop + 1]) >= 0).all() for part in blocks(len(start))):
+            return self
+        return self.where(np.argsort(start, kind="stable").astype(np.uint32))
 
     def joined(self, others: Sequence[Calls]) -> Calls:
         """Returns these calls and those of other levels of the same trace."""
@@ -218,13 +340,17 @@ class Calls:
 
     def share_in(self, other: Calls) -> float:
         """Returns the fraction of these calls, by their time, that are among other ones of the same level."""
-        mine, theirs = self._all_places(), other._all_places()
-        total = float(self.duration.sum())
-        common = np.isin(mine, theirs, assume_unique=True) if len(mine) and len(theirs) else mine[:0] > 0
-        return float(self.duration[common].sum()) / total if total > 0 and len(common) else 0.0
-
-    def _all_places(self) -> npt.NDArray[np.uint32]:
-        return np.arange(len(self._columns), dtype=np.uint32) if self._places is None else self._places
+        if self._columns is not other._columns:
+            return 0.0
+        is_theirs = np.full(len(self._columns), other._places is None)
+        if other._places is not None:
+            is_theirs[other._places] = True
+        total = common = 0.0
+        for part in blocks(len(self)):
+            took = self.part(part).duration
+            total += float(took.sum())
+            common += float(took[is_theirs[part if self._places is None else self._places[part]]].sum())
+        return common / total if total > 0 else 0.0
 
     def alone(self) -> Calls:
         """Returns the same calls with columns of their own, for those that are asked again and again."""

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from thalweg._base.errors import SystemError, UsageError  # noqa: A004
 from thalweg._trace.account import together
-from thalweg._trace.calls import Calls
+from thalweg._trace.calls import Calls, Integers
 from thalweg._trace.own_work import places_of
 from thalweg._trace.perfetto import Packets
 from thalweg._trace.records import LEVELS
@@ -58,29 +59,34 @@ def slices(trace: Trace) -> Iterator[Slice]:
     """Yields the calls sorted by thread and start; an inner call follows its outer call."""
     sorted_calls, level = together(trace)
     calls = sorted_calls.alone()
-    begin = np.rint(calls.start * 1e9).astype(np.int64)
-    end = np.rint(calls.end * 1e9).astype(np.int64)
+    begin, end = _nanoseconds(calls)
+    columns, names = calls.columns(), calls.name
     for i in range(len(calls)):
         yield Slice(
-            str(calls.name[i]),
+            str(names[i]),
             LEVELS[level[i]],
-            int(calls.thread[i]),
+            int(columns["thread"][i]),
             int(begin[i]),
             int(end[i]),
-            int(calls.depth[i]),
-            _details(trace, calls, i),
+            int(columns["depth"][i]),
+            _details(trace, columns, i),
         )
 
 
-def _details(trace: Trace, calls: Calls, i: int) -> dict[str, int | str]:
-    details: dict[str, int | str] = {"result": int(calls.result[i])}
-    if path := trace.files[int(calls.file[i])]:
+def _nanoseconds(calls: Calls) -> tuple[Integers, Integers]:
+    """Returns when the calls began and ended."""
+    return np.rint(calls.start * 1e9).astype(np.int64), np.rint(calls.end * 1e9).astype(np.int64)
+
+
+def _details(trace: Trace, columns: dict[str, npt.NDArray[Any]], i: int) -> dict[str, int | str]:
+    details: dict[str, int | str] = {"result": int(columns["result"][i])}
+    if path := trace.files[int(columns["file"][i])]:
         details["file"] = path
-    for name, values in (("offset", calls.offset), ("size", calls.size)):
-        if values[i] >= 0:
-            details[name] = int(values[i])
-    if calls.error[i]:
-        details["errno"] = int(calls.error[i])
+    for name in ("offset", "size"):
+        if columns[name][i] >= 0:
+            details[name] = int(columns[name][i])
+    if columns["error"][i]:
+        details["errno"] = int(columns["error"][i])
     return details
 
 
@@ -108,9 +114,10 @@ def track_places(trace: Trace) -> Iterator[TrackPlace]:
         for number in range(int(place.max()) + 1):
             mine = writes.where(place == number)
             mine = mine.where(np.argsort(mine.start, kind="stable")).alone()
-            begin, end = (np.rint(times * 1e9).astype(np.int64) for times in (mine.start, mine.end))
+            begin, end = _nanoseconds(mine)
+            columns = mine.columns()
             shown = [
-                Slice(str(mine.name[i]), "work", row, int(begin[i]), int(end[i]), 0, _details(trace, mine, i))
+                Slice(str(mine.name[i]), "work", row, int(begin[i]), int(end[i]), 0, _details(trace, columns, i))
                 for i in range(len(mine))
             ]
             yield TrackPlace(int(process), number, row, shown)

@@ -85,8 +85,9 @@ def places_of(writes: Calls) -> npt.NDArray[np.int64]:
     """Returns the lane of each write, the lowest one that is free. Viewers show one line for each lane."""
     free_from: list[float] = []
     found = np.zeros(len(writes), np.int64)
-    for index in np.argsort(writes.start, kind="stable"):
-        start, end = float(writes.start[index]), float(writes.end[index])
+    starts, ends = writes.start, writes.end
+    for index in np.argsort(starts, kind="stable"):
+        start, end = float(starts[index]), float(ends[index])
         place = next((i for i, free in enumerate(free_from) if free <= start), len(free_from))
         if place == len(free_from):
             free_from.append(end)

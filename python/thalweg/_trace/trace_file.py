@@ -14,7 +14,7 @@ import numpy.typing as npt
 from thalweg._base.errors import DataError, UsageError
 from thalweg._files.open import open as open_file
 from thalweg._reading.run import Run
-from thalweg._trace.calls import Calls, Columns, Integers, Mask, Tables, Texts
+from thalweg._trace.calls import Calls, Columns, Integers, Mask, Tables, Texts, blocks, different, narrow
 from thalweg._trace.records import IN_FLIGHT, LEVELS, REGION
 
 _NO_DATA = re.compile(
@@ -84,18 +84,19 @@ class Trace:
     @functools.cached_property
     def _spans(self) -> list[tuple[float, float]]:
         first, last = np.full(len(self.processes), np.inf), np.full(len(self.processes), -np.inf)
-        for calls in self.levels.values():
-            np.minimum.at(first, calls.process, calls.start)
-            np.maximum.at(last, calls.process, calls.end)
+        for level in self.levels.values():
+            for calls in level.in_blocks():
+                np.minimum.at(first, calls.process, calls.start)
+                np.maximum.at(last, calls.process, calls.end)
         return list(zip(first.tolist(), last.tolist(), strict=True))
 
     def on_disk(self, calls: Calls) -> Calls:
         """Returns the calls of ordinary files: not of pipes and terminals, nor of files in /proc, /sys and /dev."""
-        return calls.where(((self.file_kinds == "file") & ~self._is_no_data)[calls.file])
+        return calls.where(calls.of_files((self.file_kinds == "file") & ~self._is_no_data))
 
     def not_loading(self, calls: Calls) -> Calls:
         """Returns the calls that do not look for code, or load it: those of an interpreter, of libraries, of MPI."""
-        return calls.where(~self._is_no_data[calls.file])
+        return calls.where(calls.of_files(~self._is_no_data))
 
     @functools.cached_property
     def _is_no_data(self) -> Mask:
@@ -120,7 +121,7 @@ def load_trace(path: str) -> Trace:
         threads = _Threads()
         columns = {level: _columns(file, level, threads) for level in LEVELS if level in tables}
         texts = [Texts([str(each[which]) for each in operations]) for which in ("name", "kind")]
-        shared = Tables(texts[0], texts[1], threads.process, threads.rank)
+        shared = Tables(texts[0], texts[1], threads.process, threads.rank, _unit(file))
         of_launcher = is_launcher[threads.process]
         levels = {level: _without(of_launcher, Calls(found, shared)) for level, found in columns.items()}
         del columns
@@ -162,7 +163,7 @@ def _is_launcher(process: dict[str, Any]) -> bool:
 
 def _without(is_left_out: Mask, calls: Calls) -> Calls:
     """Returns the calls of the other threads."""
-    return calls.where(~is_left_out[calls.thread]).alone() if is_left_out.any() else calls
+    return calls.where(calls.of_threads(~is_left_out)).alone() if is_left_out.any() else calls
 
 
 @dataclass
@@ -177,36 +178,51 @@ class _Threads:
         if more > 0:
             self.process = np.r_[self.process, np.zeros(more, np.int64)]
             self.rank = np.r_[self.rank, np.full(more, -1)]
-        self.process[thread], self.rank[thread] = process, rank
+        for part in blocks(len(thread)):
+            self.process[thread[part]], self.rank[thread[part]] = process[part], rank[part]
 
 
 def _columns(file: Run, level: str, threads: _Threads) -> Columns:
-    rows = file[level].read()
-    unit = str(file[level]["gap"].attrs["units"])
-    scale = 1e-9 * float(unit.partition(" ")[0] if " " in unit else 1)
-    columns = {name: np.asarray(rows[name]) for name in list(rows)}
-    del rows
-    threads.learn(columns["thread"], columns.pop("process"), columns.pop("rank"))
-    duration = columns.pop("duration").astype(np.int64, copy=False)
-    end = _ends(columns["thread"], columns.pop("gap").astype(np.int64, copy=False) + duration)
-    return Columns(
-        start=np.multiply(end - duration, scale, dtype=np.float64),
-        duration=np.multiply(duration, scale, dtype=np.float64),
-        **columns,
-    )
+    """Reads the columns one after the other, since each is made smaller than it is in the file."""
+
+    def read(name: str) -> npt.NDArray[Any]:
+        return np.asarray(file[level].read(name)[name])
+
+    thread = narrow(read("thread"))
+    threads.learn(thread, read("process"), read("rank"))
+    duration = narrow(read("duration"))
+    start = read("gap").astype(np.int64)
+    start += duration
+    _add_up(thread, start)
+    start -= duration
+    rest = {name: narrow(read(name)) for name in _REST}
+    return Columns(start=start, duration=duration, thread=thread, **rest)
 
 
-def _ends(thread: npt.NDArray[np.integer], steps: Integers) -> Integers:
-    """Returns the sum of the steps of each thread up to each call."""
-    if not len(thread):
-        return steps
-    if (thread == thread[0]).all():
-        return np.cumsum(steps)
-    order = np.argsort(thread, kind="stable")
-    sums = np.cumsum(steps[order])
-    threads = thread[order]
-    first = np.flatnonzero(np.r_[True, threads[1:] != threads[:-1]])
-    before = np.where(first > 0, sums[first - 1], 0)
-    end = np.zeros_like(steps)
-    end[order] = sums - np.repeat(before, np.diff(np.r_[first, len(threads)]))
-    return end
+_REST = ("depth", "operation", "file", "offset", "size", "result", "error", "extra")
+
+
+def _unit(file: Run) -> float:
+    """Returns the unit of times in seconds."""
+    unit = str(file[LEVELS[0]]["gap"].attrs["units"])
+    return 1e-9 * float(unit.partition(" ")[0] if " " in unit else 1)
+
+
+def _add_up(thread: npt.NDArray[np.integer], steps: Integers) -> None:
+    """Replaces each step by the sum of the steps of its thread up to it."""
+    numbers = different(thread)
+    if len(numbers) < 2:
+        np.cumsum(steps, out=steps)
+    elif len(numbers) <= _FEW:
+        for number in numbers:
+            mine = thread == number
+            steps[mine] = np.cumsum(steps[mine])
+    else:
+        order = np.argsort(thread, kind="stable")
+        sums, threads = np.cumsum(steps[order]), thread[order]
+        first = np.flatnonzero(np.r_[True, threads[1:] != threads[:-1]])
+        before = np.where(first > 0, sums[first - 1], 0)
+        steps[order] = sums - np.repeat(before, np.diff(np.r_[first, len(threads)]))
+
+
+_FEW = 16
