@@ -8,12 +8,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "thalweg/interpose/system.h"
 #include "thalweg/interpose/wrap.h"
 
 enum { HANDLES = 8192, WAYS = 8, SHORT_PATH_BYTES = 1024 };
 
-_Atomic uint32_t files[DESCRIPTORS]; // pages that are never touched cost nothing
-static _Atomic int highest_fd;       // of those that were in the table
+struct this_process this_process __attribute__((aligned(4096)));
 static struct {
     _Atomic uint64_t handle;
     _Atomic uint32_t file;
@@ -55,6 +55,48 @@ static uint32_t define_file(int fd) {
     return file;
 }
 
+// Returns whether names there mean other files in another process, such as the tracer. The letters are in the code: a
+// constant would be one more page.
+static bool is_personal(char const* path) {
+    char const* const p = path + 1;
+    if (p[0] == 'p') return p[1] == 'r' && p[2] == 'o' && p[3] == 'c' && p[4] == '/';
+    bool const is_device = p[0] == 'd' && p[1] == 'e' && p[2] == 'v' && p[3] == '/';
+    return is_device && !(p[4] == 's' && p[5] == 'h' && p[6] == 'm' && p[7] == '/');
+}
+
+// Tells the tracer which file it is that it finds under a path.
+static uint64_t identity_of(struct stat const* status) {
+    return (status->st_mode & 0xffffu) | (status->st_ino & 0xffffffffu) << 16 | (status->st_dev & 0xffffu) << 48;
+}
+
+// Returns the path as an absolute one, in `room` if it is relative; NULL if it is too long, or the kernel must be
+// asked.
+static char const* made_absolute(char const* path, char* room, size_t size) {
+    if (*path == '/') return path;
+    long const got = system_call(SYS_getcwd, (long)room, (long)size, 0, 0); // including the zero at its end
+    if (got <= 0 || *room != '/') return NULL;
+    room[got - 1] = '/';
+    for (size_t i = (size_t)got; i < size; ++i) {
+        if (!(room[i] = *path++)) return room;
+    }
+    return NULL;
+}
+
+// Gives the file a number, and the path with which it was opened: the tracer finds out where symbolic links lead. To
+// ask the kernel takes long in a forked child, which has nothing in /proc yet. Returns 0 if only the kernel knows the
+// file.
+static uint32_t name_opened(int fd, char const* path) {
+    char room[SHORT_PATH_BYTES];
+    struct stat status = {0};
+    char const* const absolute = path && !is_confined ? made_absolute(path, room, sizeof room) : NULL;
+    if (!absolute || is_personal(absolute)) return 0;
+    char const none = 0;
+    if (system_call(SYS_newfstatat, fd, (long)&none, (long)&status, AT_EMPTY_PATH) != 0) return 0;
+    if (!S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) return 0;
+    uint32_t const file = next_file_number();
+    return write_text(TEXT_OPENED, file, identity_of(&status), absolute) ? file : 0;
+}
+
 bool name_file(uint32_t file, char const* path) {
     char absolute[2 * PATH_BYTES];
     size_t length = 0;
@@ -68,11 +110,9 @@ bool name_file(uint32_t file, char const* path) {
 
 int64_t thrown_away(int folder, char const* path, int flags) {
     if (!(flags & O_TRUNC) || is_confined || !is_traced()) return -1;
-    int const saved = errno;
     struct stat status;
-    bool const is_there = syscall(SYS_newfstatat, folder, path, &status, 0) == 0 && S_ISREG(status.st_mode);
-    errno = saved;
-    return is_there ? status.st_size : -1;
+    bool const is_there = system_call(SYS_newfstatat, folder, (long)path, (long)&status, 0) == 0;
+    return is_there && S_ISREG(status.st_mode) ? status.st_size : -1;
 }
 
 // A child of vfork runs in the memory of its parent, but its descriptors are its own: what it does to them must not
@@ -84,9 +124,10 @@ static bool may_change(void) {
 }
 
 static void set_file(int fd, uint32_t file) {
-    int highest = atomic_load_explicit(&highest_fd, memory_order_relaxed);
-    while (highest < fd && !atomic_compare_exchange_weak(&highest_fd, &highest, fd)) continue;
-    atomic_store_explicit(&files[fd], file, memory_order_relaxed);
+    _Atomic int* const most = &this_process.highest_fd;
+    int highest = atomic_load_explicit(most, memory_order_relaxed);
+    while (highest < fd && !atomic_compare_exchange_weak(most, &highest, fd)) continue;
+    atomic_store_explicit(&this_process.files[fd], file, memory_order_relaxed);
 }
 
 uint32_t find_file(int fd) {
@@ -94,7 +135,7 @@ uint32_t find_file(int fd) {
     bool const is_mine = may_change();
     if (is_mine) {
         this_thread.is_lent = 0;
-        uint32_t const known = atomic_load_explicit(&files[fd], memory_order_relaxed);
+        uint32_t const known = atomic_load_explicit(&this_process.files[fd], memory_order_relaxed);
         if (known) return known;
     }
     uint32_t const file = define_file(fd);
@@ -102,24 +143,33 @@ uint32_t find_file(int fd) {
     return file;
 }
 
+uint32_t file_of_opened(int fd, char const* path) {
+    if (fd < 0 || fd >= DESCRIPTORS || !is_traced()) return 0;
+    bool const is_mine = may_change();
+    if (is_mine) this_thread.is_lent = 0;
+    uint32_t file = name_opened(fd, path);
+    if (!file) file = define_file(fd);
+    if (is_mine) set_file(fd, file);
+    return file;
+}
+
 uint32_t known_file(int fd) {
     if (unlikely(this_thread.is_lent) && !owns_memory()) return 0;
-    return fd >= 0 && fd < DESCRIPTORS ? atomic_load_explicit(&files[fd], memory_order_relaxed) : 0;
+    return fd >= 0 && fd < DESCRIPTORS ? atomic_load_explicit(&this_process.files[fd], memory_order_relaxed) : 0;
 }
 
 void forget_file(int fd) {
-    if (fd >= 0 && fd < DESCRIPTORS && atomic_load_explicit(&files[fd], memory_order_relaxed) && may_change())
-        atomic_store_explicit(&files[fd], 0, memory_order_relaxed);
+    if (known_file(fd) && may_change()) atomic_store_explicit(&this_process.files[fd], 0, memory_order_relaxed);
 }
 
 void forget_files(unsigned first, unsigned last) {
-    unsigned const highest = (unsigned)atomic_load(&highest_fd);
+    unsigned const highest = (unsigned)atomic_load(&this_process.highest_fd);
     for (unsigned fd = first; fd <= last && fd <= highest; ++fd) forget_file((int)fd);
 }
 
 void same_file(int old_fd, int new_fd) {
     if (new_fd < 0 || new_fd >= DESCRIPTORS || !may_change()) return;
-    uint32_t const file = old_fd >= 0 && old_fd < DESCRIPTORS ? atomic_load(&files[old_fd]) : 0;
+    uint32_t const file = old_fd >= 0 && old_fd < DESCRIPTORS ? atomic_load(&this_process.files[old_fd]) : 0;
     set_file(new_fd, file);
 }
 

@@ -17,12 +17,14 @@ static int64_t total(struct iovec const* pieces, int count) {
     return bytes;
 }
 
-WRAP_FD(ssize_t, read, (int fd, void* data, size_t size), (fd, data, size), -1, size)
-WRAP_FD(ssize_t, write, (int fd, void const* data, size_t size), (fd, data, size), -1, size)
-WRAP_FD(ssize_t, pread, (int fd, void* data, size_t size, off_t at), (fd, data, size, at), at, size)
-WRAP_FD(ssize_t, pread64, (int fd, void* data, size_t size, off64 at), (fd, data, size, at), at, size)
-WRAP_FD(ssize_t, pwrite, (int fd, void const* data, size_t size, off_t at), (fd, data, size, at), at, size)
-WRAP_FD(ssize_t, pwrite64, (int fd, void const* data, size_t size, off64 at), (fd, data, size, at), at, size)
+#define WRAP_MOVE(name, number, parameters, arguments, offset, at)                                                     \
+    WRAP_SYSTEM(ssize_t, name, parameters, arguments, offset, size, true, (number, fd, (long)data, (long)size, at))
+WRAP_MOVE(read, SYS_read, (int fd, void* data, size_t size), (fd, data, size), -1, 0)
+WRAP_MOVE(write, SYS_write, (int fd, void const* data, size_t size), (fd, data, size), -1, 0)
+WRAP_MOVE(pread, SYS_pread64, (int fd, void* data, size_t size, off_t at), (fd, data, size, at), at, at)
+WRAP_MOVE(pread64, SYS_pread64, (int fd, void* data, size_t size, off64 at), (fd, data, size, at), at, at)
+WRAP_MOVE(pwrite, SYS_pwrite64, (int fd, void const* data, size_t size, off_t at), (fd, data, size, at), at, at)
+WRAP_MOVE(pwrite64, SYS_pwrite64, (int fd, void const* data, size_t size, off64 at), (fd, data, size, at), at, at)
 
 #define PIECES int fd, struct iovec const *pieces, int count
 WRAP_FD(ssize_t, readv, (PIECES), (fd, pieces, count), -1, total(pieces, count))

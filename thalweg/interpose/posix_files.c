@@ -25,8 +25,9 @@ static bool has_mode(int flags) { return flags & O_CREAT || (flags & O_TMPFILE) 
         }                                                                                                              \
         struct call call;                                                                                              \
         begin_call(&call, OP_##name, 0, 0, -1, thrown_away(folder, path, flags));                                      \
-        int const fd = REAL(name) arguments;                                                                           \
-        finish_open_call(&call, fd, path, flags);                                                                      \
+        int const fd = is_direct(OP_##name, true) ? (int)ask_kernel(SYS_openat, folder, (long)path, flags, (long)mode) \
+                                                  : REAL(name) arguments;                                              \
+        finish_open_call(&call, fd, folder, path, flags);                                                              \
         return fd;                                                                                                     \
     }
 WRAP_OPEN(open, AT_FDCWD, (char const* path, int flags, ...), (path, flags, mode))
@@ -44,7 +45,7 @@ EXPORTED int __openat64_2(int folder, char const* path, int flags) { return open
         struct call call;                                                                                              \
         begin_call(&call, OP_##name, 0, 0, -1, thrown_away(AT_FDCWD, path, flags));                                    \
         int const fd = REAL(name) arguments;                                                                           \
-        finish_open_call(&call, fd, path, flags);                                                                      \
+        finish_open_call(&call, fd, AT_FDCWD, path, flags);                                                            \
         return fd;                                                                                                     \
     }
 WRAP_MAKE(creat, (char const* path, mode_t mode), (path, mode), O_CREAT | O_WRONLY | O_TRUNC)
@@ -58,7 +59,7 @@ EXPORTED int close(int fd) {
     // An unknown descriptor was not used: its file is not looked up only to be forgotten.
     begin_call(&call, OP_close, (uint64_t)fd, known_file(fd), -1, -1);
     forget_file(fd);
-    int const result = REAL(close)(fd);
+    int const result = is_direct(OP_close, true) ? (int)ask_kernel(SYS_close, fd, 0, 0, 0) : REAL(close)(fd);
     finish_call(&call, result, result < 0 ? errno : 0);
     return result;
 }
@@ -111,8 +112,8 @@ WRAP_FD(int, flock, (int fd, int how), (fd, how), -1, -1)
 WRAP_FD(int, lockf, (int fd, int how, off_t size), (fd, how, size), -1, size)
 WRAP_FD(int, lockf64, (int fd, int how, off64 size), (fd, how, size), -1, size)
 
-WRAP_FD(off_t, lseek, (int fd, off_t at, int from), (fd, at, from), at, -1)
-WRAP_FD(off64, lseek64, (int fd, off64 at, int from), (fd, at, from), at, -1)
+WRAP_SYSTEM(off_t, lseek, (int fd, off_t at, int from), (fd, at, from), at, -1, false, (SYS_lseek, fd, at, from, 0))
+WRAP_SYSTEM(off64, lseek64, (int fd, off64 at, int from), (fd, at, from), at, -1, false, (SYS_lseek, fd, at, from, 0))
 WRAP_FD(int, fsync, (int fd), (fd), -1, -1)
 WRAP_FD(int, fdatasync, (int fd), (fd), -1, -1)
 WRAP_FD(int, syncfs, (int fd), (fd), -1, -1)

@@ -6,16 +6,19 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "thalweg/interpose/bytes.h"
+#include "thalweg/interpose/system.h"
+
 static struct {
     char command[sizeof((struct ring*)0)->command];
     char executable[sizeof((struct ring*)0)->executable];
 } program; // forked children run the same one
 
 size_t read_file(char const* path, char* text, size_t capacity) {
-    int const fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+    int const fd = (int)system_call(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC, 0);
     if (fd < 0) return 0;
-    long const got = syscall(SYS_read, fd, text, capacity - 1);
-    syscall(SYS_close, fd);
+    long const got = system_call(SYS_read, fd, (long)text, (long)capacity - 1, 0);
+    system_call(SYS_close, fd, 0, 0, 0);
     text[got > 0 ? got : 0] = 0;
     return got > 0 ? (size_t)got : 0;
 }
@@ -47,7 +50,8 @@ static void read_program(struct ring* ring) {
     size_t const got = read_file("/proc/self/cmdline", command, sizeof command);
     memset(&program, 0, sizeof program);
     for (size_t i = 0; i < got; ++i) program.command[i] = command[i] ? command[i] : ' ';
-    syscall(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", program.executable, sizeof program.executable - 1);
+    system_call(SYS_readlinkat, AT_FDCWD, (long)"/proc/self/exe", (long)program.executable,
+                sizeof program.executable - 1);
     ring->own_read_bytes += (uint32_t)got;
     ++ring->own_reads;
 }
@@ -59,9 +63,9 @@ void describe_process(struct ring* ring) {
         read_program(ring);
     }
     ring->describes_process = 1;
-    memcpy(ring->command, program.command, sizeof ring->command);
-    memcpy(ring->executable, program.executable, sizeof ring->executable);
-    syscall(SYS_sched_getaffinity, 0, sizeof ring->cores, ring->cores);
+    copy_bytes(ring->command, program.command, sizeof ring->command);
+    copy_bytes(ring->executable, program.executable, sizeof ring->executable);
+    system_call(SYS_sched_getaffinity, 0, sizeof ring->cores, (long)ring->cores, 0);
 }
 
 // Notes the environment variables that configure HDF5 and MPI-IO.

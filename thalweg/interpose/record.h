@@ -6,16 +6,17 @@
 #include <stdint.h>
 
 enum {
-    LAYOUT_VERSION = 4,
+    LAYOUT_VERSION = 5,
     PATH_BYTES = 4096,
     STACK_DEPTH = 16,
-    HEADER_BYTES = 4096,
-    TEXT_BYTES = 40, // text in one record; a longer text takes several
+    CONTROL_BYTES = 4096, // the slots follow
+    HEADER_BYTES = 2048,  // so that the first records are in the page of the header
+    TEXT_BYTES = 40,      // text in one record; a longer text takes several
     LEVEL_COUNT = 5,
     CORE_BYTES = 128,   // one bit for each core of a machine, as sched_getaffinity gives them
     SLOTS = 256,        // rings that the tracer has made before the program begins
     SLOT_RECORDS = 256, // records of each of them
-    SLOT_BYTES = HEADER_BYTES + SLOT_RECORDS * 64,
+    SLOT_BYTES = 5 * 4096,
     FAILURES = 24, // processes and threads without a ring that are described
     PROGRAM_BYTES = 64,
 };
@@ -36,6 +37,7 @@ enum text_kind {
     TEXT_WHY_NOT = 11,      // why the library is not loaded into the program that process `handle` becomes
     TEXT_LIMITED = 12,      // why the rest of this process is recorded only in part
     TEXT_HINT_OF_FILE = 13, // "key=value" in the file that ROMIO_HINTS names
+    TEXT_OPENED = 14,       // path with which the opening was made whose number is in `file`; `handle`: see identity_of
 };
 
 struct record {
@@ -94,13 +96,14 @@ struct ring {
 };
 
 _Static_assert(sizeof(struct record) == 64, "a record is a cache line");
-_Static_assert(sizeof(struct ring) <= HEADER_BYTES, "the header of a ring is a page");
+_Static_assert(sizeof(struct ring) <= HEADER_BYTES, "the header of a ring has this room");
+_Static_assert(HEADER_BYTES + SLOT_RECORDS * sizeof(struct record) <= SLOT_BYTES, "a slot has room for its ring");
 
 enum slot_state {
     SLOT_FREE = 0,
     SLOT_TAKEN = 1, // by a thread that has not described its ring yet
     SLOT_READY = 2,
-    SLOT_READ = 3, // by the tracer, which frees it at the end
+    SLOT_READ = 3, // by the tracer, which clears its header and frees it at the end
 };
 
 enum why_no_ring { NO_MEMORY = 1, NO_PERMISSION = 2, NO_TRACER = 3, FILE_LIMIT = 4 };
@@ -132,4 +135,4 @@ struct control {
     _Atomic uint32_t slots[SLOTS];
 };
 
-_Static_assert(sizeof(struct control) <= HEADER_BYTES, "the control data are a page");
+_Static_assert(sizeof(struct control) <= CONTROL_BYTES, "the control data are a page");

@@ -1,5 +1,3 @@
-#include "thalweg/interpose/process.h"
-
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -12,6 +10,11 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "thalweg/interpose/bytes.h"
+#include "thalweg/interpose/files.h"
+#include "thalweg/interpose/process.h"
+#include "thalweg/interpose/real.h"
 
 // System calls are made directly here, because this library records the functions of libc.
 
@@ -28,15 +31,13 @@ static struct control* control; // NULL: not traced
 static char* slots;             // rings that are there already; NULL: none
 // There was no memory for a ring: no other ring is tried, and threads that have one go on.
 static _Atomic bool has_given_up;
-static bool is_elsewhere; // in another PID namespace than the tracer
-static int32_t owner;     // the pid of the process to which this memory belongs
 static char folder[256];
 static pthread_key_t end_of_thread;
-static _Atomic int32_t opener; // the process of which a thread opens its ring; 0: none does
-static uint32_t process_number;
-static struct ring* first_ring; // of this process: it describes the program
+static int rank;
 static uint32_t volatile* own_process_page;
 static bool is_set_up;
+
+enum { PAGE_BYTES = 4096 };
 
 static void* map(size_t bytes, int flags, int fd) {
     long const address = syscall(SYS_mmap, NULL, bytes, PROT_READ | PROT_WRITE, flags, fd, 0L);
@@ -56,12 +57,17 @@ static void end_ring(struct ring* ring) {
     if (is_mapped && !is_confined) syscall(SYS_munmap, ring, bytes);
 }
 
-static void end_thread(void* ring) {
-    // It belongs to the parent, or describes the process until that ends.
-    if (!*is_own_process || ring == first_ring) return;
+static void end_thread(void* value) {
+    (void)value; // perhaps a ring of the parent
+    struct ring* const ring = this_thread.ring;
+    // The first one describes the process until that ends.
+    if (!ring || !*is_own_process || ring == this_process.first_ring) return;
     this_thread.ring = NULL;
     end_ring(ring);
 }
+
+// The thread that has forked is the only one of the child, and its ring belongs to the parent.
+static void begin_child(void) { this_thread = (struct thread_state){.is_child = 1}; }
 
 static void* map_file(char const* name, size_t bytes) {
     char path[sizeof folder + 16];
@@ -75,53 +81,70 @@ static void* map_file(char const* name, size_t bytes) {
 
 static uint64_t pid_namespace(void) {
     struct stat status;
-    bool const is_known = syscall(SYS_newfstatat, AT_FDCWD, "/proc/self/ns/pid", &status, 0) == 0;
+    bool const is_known = system_call(SYS_newfstatat, AT_FDCWD, (long)"/proc/self/ns/pid", (long)&status, 0) == 0;
     return is_known ? status.st_ino : control->pid_namespace;
 }
 
-// Called once per program, with or without threads, and again in a forked child.
-static bool begin_process(bool is_forked) {
-    if (!is_set_up) {
-        is_set_up = true;
-        char const* const named = getenv("THALWEG_TRACE_FOLDER");
-        if (!named || strlen(named) > sizeof folder - 32) return false;
-        strcpy(folder, named);
-        struct control* const found = map_file("control", HEADER_BYTES);
-        if (!found || found->version != LAYOUT_VERSION) return false;
-        own_process_page = map(HEADER_BYTES, MAP_PRIVATE | MAP_ANONYMOUS, -1);
-        if (!own_process_page) return false;
-        if (syscall(SYS_madvise, own_process_page, HEADER_BYTES, MADV_WIPEONFORK) != 0) return false;
-        if (pthread_key_create(&end_of_thread, end_thread) != 0) return false;
-        is_counter_used = getenv("THALWEG_TRACE_CLOCK") == NULL;
-        recorded_levels = found->levels;
-        slots = map_file("slots", (size_t)SLOTS * SLOT_BYTES);
-        control = found;
-    }
-    if (!control || has_given_up) return false;
-    process_number = atomic_fetch_add(&control->next_process, 1);
-    first_ring = NULL;
-    owner = (int32_t)syscall(SYS_getpid);
-    // A child whose parent has no pid here is the first of another namespace.
-    is_elsewhere = is_forked ? is_elsewhere || syscall(SYS_getppid) == 0 : pid_namespace() != control->pid_namespace;
-    *own_process_page = is_forked ? 2 : 1;
-    is_own_process = own_process_page;
+static bool set_up(void) {
+    char const* const named = getenv("THALWEG_TRACE_FOLDER");
+    if (!named || strlen(named) > sizeof folder - 32) return false;
+    strcpy(folder, named);
+    char* const shared = map_file("control", CONTROL_BYTES + (size_t)SLOTS * SLOT_BYTES);
+    struct control* const found = shared ? (struct control*)shared : map_file("control", CONTROL_BYTES);
+    if (!found || found->version != LAYOUT_VERSION) return false;
+    own_process_page = map(PAGE_BYTES, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+    if (!own_process_page) return false;
+    if (syscall(SYS_madvise, own_process_page, PAGE_BYTES, MADV_WIPEONFORK) != 0) return false;
+    if (pthread_key_create(&end_of_thread, end_thread) != 0) return false;
+    pthread_atfork(NULL, NULL, begin_child);
+    is_counter_used = getenv("THALWEG_TRACE_CLOCK") == NULL;
+    recorded_levels = found->levels;
+    slots = shared ? shared + CONTROL_BYTES : NULL;
+    rank = rank_of_launcher();
+    find_usual();
+    control = found;
     return true;
 }
 
-bool owns_memory(void) { return is_confined || owner == 0 || (int32_t)syscall(SYS_getpid) == owner; }
+// Called once per program, with or without threads, and again in a forked child.
+static bool begin_process(bool is_forked, int32_t self) {
+    if (!is_set_up) {
+        int const saved = errno;
+        is_set_up = true;
+        bool const is_ready = set_up();
+        errno = saved;
+        if (!is_ready) return false;
+    }
+    if (!control || has_given_up) return false;
+    struct this_process* const process = &this_process;
+    process->number = atomic_fetch_add(&control->next_process, 1);
+    process->first_ring = NULL;
+    process->owner = self;
+    process->parent = (int32_t)system_call(SYS_getppid, 0, 0, 0, 0);
+    // A child whose parent has no pid here is the first of another namespace.
+    process->is_elsewhere =
+        is_forked ? process->is_elsewhere || process->parent == 0 : pid_namespace() != control->pid_namespace;
+    *own_process_page = is_forked ? 2 : 1;
+    if (!is_forked) is_own_process = own_process_page;
+    return true;
+}
+
+static int32_t pid_now(void) { return (int32_t)system_call(SYS_getpid, 0, 0, 0, 0); }
+
+bool owns_memory(void) { return is_confined || this_process.owner == 0 || pid_now() == this_process.owner; }
 
 static void describe_ring(struct ring* ring, uint32_t records) {
     ring->version = LAYOUT_VERSION;
-    ring->process = process_number;
-    ring->pid = owner;
-    ring->tid = (int32_t)syscall(SYS_gettid);
-    ring->parent_pid = (int32_t)syscall(SYS_getppid);
-    ring->rank = rank_of_launcher();
+    ring->process = this_process.number;
+    ring->pid = this_process.owner;
+    ring->tid = (int32_t)system_call(SYS_gettid, 0, 0, 0, 0);
+    ring->parent_pid = this_process.parent;
+    ring->rank = rank;
     ring->capacity = records;
     ring->is_forked = *is_own_process == 2;
-    ring->is_elsewhere = is_elsewhere;
+    ring->is_elsewhere = this_process.is_elsewhere;
     ring->created = clock_ticks();
-    if (!first_ring) describe_process(ring);
+    if (!this_process.first_ring) describe_process(ring);
 }
 
 // Takes one of the rings that the tracer has made: this needs no memory, no file and hardly any time.
@@ -133,7 +156,6 @@ static struct ring* take_slot(void) {
         uint32_t state = atomic_load_explicit(slot, memory_order_relaxed);
         if (state != SLOT_FREE || !atomic_compare_exchange_strong(slot, &state, SLOT_TAKEN)) continue;
         struct ring* const ring = (struct ring*)(slots + (size_t)(i % SLOTS) * SLOT_BYTES);
-        memset(ring, 0, sizeof *ring);
         describe_ring(ring, SLOT_RECORDS);
         atomic_store_explicit(slot, SLOT_READY, memory_order_release);
         return ring;
@@ -149,7 +171,7 @@ static bool is_within_limit(size_t bytes) {
 
 // A tracer that was killed reads no more, and records would stay in memory for good. Elsewhere its pid says nothing.
 static bool is_tracer_gone(void) {
-    return !is_elsewhere && syscall(SYS_kill, control->tracer_pid, 0) != 0 && errno == ESRCH;
+    return !this_process.is_elsewhere && system_call(SYS_kill, control->tracer_pid, 0, 0, 0) == -ESRCH;
 }
 
 // Returns NULL and sets errno if there is no memory, or no permission.
@@ -198,7 +220,7 @@ static void use_ring(struct ring* ring) {
     this_thread.head = 0;
     this_thread.room_until = ring->capacity;
     this_thread.mask = ring->capacity - 1;
-    pthread_setspecific(end_of_thread, ring);
+    if (ring != this_process.first_ring) pthread_setspecific(end_of_thread, ring);
 }
 
 enum { GROWTH = 8, MODEST_BYTES = 32 << 20, LEAST_GROWN = 2048, PATIENCE = 1024 };
@@ -223,9 +245,9 @@ bool grow_ring(void) {
     if (ring) {
         this_thread.refused = 0;
         memcpy(ring->stack, old->stack, sizeof ring->stack); // begun calls end here
-        if (old == first_ring) {
+        if (old == this_process.first_ring) {
             copy_description(ring, old);
-            first_ring = ring;
+            this_process.first_ring = ring;
         }
         use_ring(ring);
         end_ring(old);
@@ -238,7 +260,7 @@ static void note_failure(enum why_no_ring why, int error) {
     uint32_t const number = atomic_fetch_add(&control->failed_rings, 1);
     if (number >= FAILURES) return;
     struct failure* const failure = &control->failures[number];
-    failure->pid = owner;
+    failure->pid = this_process.owner;
     failure->error = (uint16_t)error;
     char const* const name = strrchr(program_invocation_name, '/');
     snprintf(failure->program, sizeof failure->program, "%s", name ? name + 1 : program_invocation_name);
@@ -251,25 +273,37 @@ static enum why_no_ring why_of(int error) {
                                                                  : NO_MEMORY;
 }
 
-static bool open_ring_locked(void) {
-    if (!*is_own_process) {
+// Makes a ring for a thread that found no slot. If that fails, no thread tries again, which would slow down every call.
+static struct ring* make_first(void) {
+    int const saved = errno;
+    bool const is_untraced = is_tracer_gone();
+    struct ring* const ring = is_untraced ? NULL : create_ring(first_size());
+    if (!ring) {
+        note_failure(is_untraced ? NO_TRACER : why_of(errno), is_untraced ? ESRCH : errno);
+        has_given_up = true;
+    }
+    errno = saved;
+    return ring;
+}
+
+// Returns whether the process has not begun. A child that knows that it was forked writes to its page of zeros without
+// a look at it, which would be one more page fault.
+static bool is_new(int32_t self) { return (this_thread.is_child && this_process.owner != self) || !*is_own_process; }
+
+static bool open_ring_locked(int32_t self) {
+    if (is_new(self)) {
         bool const is_forked = control != NULL;
         // The ring belongs to the parent.
-        if (is_forked) memset(&this_thread, 0, sizeof this_thread);
-        if (!begin_process(is_forked)) return false;
+        if (is_forked) this_thread = (struct thread_state){.ring = NULL};
+        if (!begin_process(is_forked, self)) return false;
     }
     if (this_thread.ring) return true;
-    bool const is_alone = is_tracer_gone();
-    struct ring* ring = is_alone ? NULL : take_slot();
-    if (!ring && !is_alone) ring = create_ring(first_size());
-    if (!ring) { // no thread tries again, which would slow down every call
-        note_failure(is_alone ? NO_TRACER : why_of(errno), errno);
-        has_given_up = true;
-        return false;
-    }
-    bool const is_first = !first_ring;
-    if (is_first) first_ring = ring;
-    this_thread = (struct thread_state){0};
+    struct ring* ring = take_slot();
+    if (!ring) ring = make_first();
+    if (!ring) return false;
+    bool const is_first = !this_process.first_ring;
+    if (is_first) this_process.first_ring = ring;
+    this_thread = (struct thread_state){.ring = NULL};
     use_ring(ring);
     if (is_first && !ring->is_forked) describe_environment();
     return true;
@@ -277,28 +311,27 @@ static bool open_ring_locked(void) {
 
 // A child of a process with threads may inherit the lock from a thread of its parent, which does not exist in it. A
 // child of vfork shares the memory, and that thread goes on.
-static void lock_opening(void) {
-    int32_t const self = (int32_t)syscall(SYS_getpid);
+static void lock_opening(int32_t self) {
+    _Atomic int32_t* const opener = &this_process.opener;
     for (;;) {
         int32_t found = 0;
-        if (atomic_compare_exchange_strong(&opener, &found, self)) return;
+        if (atomic_compare_exchange_strong(opener, &found, self)) return;
         bool const is_inherited = found != self && control && !*is_own_process;
-        if (is_inherited && atomic_compare_exchange_strong(&opener, &found, self)) return;
+        if (is_inherited && atomic_compare_exchange_strong(opener, &found, self)) return;
         static struct timespec const pause = {0, 50000};
-        syscall(SYS_nanosleep, &pause, NULL); // a thread that only yields may keep its holder from running
+        system_call(SYS_nanosleep, (long)&pause, 0, 0, 0); // a thread that only yields may keep its holder from running
     }
 }
 
 bool open_ring(void) {
     static __thread bool is_opening __attribute__((tls_model("initial-exec")));
     if (is_opening || (is_set_up && (!control || has_given_up || is_confined))) return false;
-    int const saved = errno;
     is_opening = true;
-    lock_opening();
-    bool const is_open = open_ring_locked();
-    atomic_store(&opener, 0);
+    int32_t const self = pid_now();
+    lock_opening(self);
+    bool const is_open = open_ring_locked(self);
+    atomic_store(&this_process.opener, 0);
     is_opening = false;
-    errno = saved;
     return is_open;
 }
 
@@ -306,22 +339,25 @@ uint32_t next_file_number(void) { return atomic_fetch_add(&control->next_file, 1
 
 bool write_text(enum text_kind kind, uint32_t file, uint64_t handle, char const* text) {
     struct thread_state* const thread = &this_thread;
-    if (!is_traced() || thread->is_recording) return false;
-    size_t length = strnlen(text, PATH_BYTES);
+    // Headers promise that paths are no null pointers, so wrappers cannot ask; programs pass them all the same.
+    if (!text || !is_traced() || thread->is_recording) return false;
+    size_t length = 0;
+    while (length < PATH_BYTES && text[length]) ++length;
     uint32_t const pieces = length ? (uint32_t)((length + TEXT_BYTES - 1) / TEXT_BYTES) : 1;
     if (!has_room(thread, pieces + 1)) return false; // and one for the call
     thread->is_recording = 1;
     for (uint32_t piece = 0; piece < pieces; ++piece) {
         struct record* const record = &thread->records[(thread->head + piece) & thread->mask];
         size_t const part = length < TEXT_BYTES ? length : TEXT_BYTES;
-        memset(record, 0, sizeof *record);
-        memcpy(record, text, part);
-        record->file = file;
-        record->operation = (uint16_t)kind;
-        record->error = (uint16_t)part;
-        record->handle = handle;
-        record->kind = RECORD_TEXT;
-        record->extra = piece + 1 == pieces;
+        *record = (struct record){
+            .file = file,
+            .operation = (uint16_t)kind,
+            .error = (uint16_t)part,
+            .handle = handle,
+            .kind = RECORD_TEXT,
+            .extra = piece + 1 == pieces,
+        };
+        copy_bytes(record, text, part);
         text += part;
         length -= part;
     }
@@ -332,15 +368,16 @@ bool write_text(enum text_kind kind, uint32_t file, uint64_t handle, char const*
 }
 
 size_t read_for_tracer(char const* path, char* text, size_t capacity) {
-    if (is_confined || !first_ring || !is_traced()) return 0;
+    struct ring* const ring = this_process.first_ring;
+    if (is_confined || !ring || !is_traced()) return 0;
     size_t const got = read_file(path, text, capacity);
-    first_ring->own_read_bytes += (uint32_t)got;
-    ++first_ring->own_reads;
+    ring->own_read_bytes += (uint32_t)got;
+    ++ring->own_reads;
     return got;
 }
 
 void note_end_of_program(void) {
-    struct ring* const ring = first_ring;
+    struct ring* const ring = this_process.first_ring;
     // A child of vfork has the parent's memory, but is not the parent.
     if (!ring || is_confined || !*is_own_process || !owns_memory()) return;
     int const saved = errno;

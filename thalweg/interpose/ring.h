@@ -27,6 +27,7 @@ struct thread_state {
     uint32_t hdf5_file; // of the call of HDF5 around this one
     uint32_t is_lent;   // to a child of vfork, which has descriptors of its own
     uint32_t refused;   // how often this thread got no further ring
+    uint32_t is_child;  // it was forked, and its process has not begun yet
 };
 
 struct call {

@@ -20,8 +20,7 @@ static uint32_t file_of_stream(FILE* stream) { return stream ? file_of(fileno_un
         int const saved = errno;                                                                                       \
         int const fd = stream ? fileno_unlocked(stream) : -1;                                                          \
         if (call.slot >= 0) {                                                                                          \
-            forget_file(fd);                                                                                           \
-            call.file = file_of(fd);                                                                                   \
+            call.file = file_of_opened(fd, path);                                                                      \
             call.handle = (uint64_t)stream;                                                                            \
             if (!stream && path) write_text(TEXT_PATH, 0, 0, path);                                                    \
         }                                                                                                              \

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <linux/seccomp.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -163,6 +164,13 @@ EXPORTED int prctl(int option, ...) {
         is_counter_used = was_counter_used;
     }
     return (int)result;
+}
+
+// A program with one thread may cancel this one.
+EXPORTED int pthread_cancel(pthread_t thread) {
+    NEXT(pthread_cancel);
+    expect_cancellation();
+    return real(thread);
 }
 
 // It belongs to libseccomp, which does not call prctl.

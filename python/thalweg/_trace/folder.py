@@ -12,7 +12,16 @@ from typing import Self
 import numpy as np
 
 from thalweg._base.errors import SystemError  # noqa: A004
-from thalweg._trace.records import CONTROL, HEADER_BYTES, LAYOUT_VERSION, LEVELS, RECORD, SLOT_BYTES, SLOTS
+from thalweg._trace.records import (
+    CONTROL,
+    CONTROL_BYTES,
+    HEADER_BYTES,
+    LAYOUT_VERSION,
+    LEVELS,
+    RECORD,
+    SLOT_BYTES,
+    SLOTS,
+)
 from thalweg._trace.rings import is_alive
 
 _PREFIX = "thalweg-trace-"
@@ -52,7 +61,8 @@ class Folder:
             control["most_bytes"] = min(_MOST_BYTES, shutil.disk_usage(self.path).free // 2)
         with contextlib.suppress(OSError):
             control["pid_namespace"] = os.stat("/proc/self/ns/pid").st_ino
-        (self.path / "control").write_bytes(control.tobytes().ljust(HEADER_BYTES, b"\0"))
+        with (self.path / "control").open("r+b") as file:
+            file.write(control.tobytes())
 
     def __enter__(self) -> Self:
         return self
@@ -65,8 +75,8 @@ def _make(place: Path, ring_records: int) -> Path:
     """Makes the folder. Raises OSError if there is no room for two rings."""
     path = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-", dir=place))
     try:
-        with (path / "slots").open("wb") as file:
-            os.posix_fallocate(file.fileno(), 0, SLOTS * SLOT_BYTES)
+        with (path / "control").open("wb") as file:
+            os.posix_fallocate(file.fileno(), 0, CONTROL_BYTES + SLOTS * SLOT_BYTES)
         with (path / "room").open("wb") as file:
             os.posix_fallocate(file.fileno(), 0, 2 * (HEADER_BYTES + ring_records * RECORD.itemsize))
         (path / "room").unlink()

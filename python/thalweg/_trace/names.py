@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 from dataclasses import dataclass, field
 
@@ -19,6 +20,7 @@ from thalweg._trace.records import (
     HINT_REPORTED,
     LIBRARY,
     LIMITED,
+    OPENED,
     PATH,
     PROPERTY,
     RECORD,
@@ -75,6 +77,8 @@ class Names:
     _pieces: dict[int, list[bytes]] = field(default_factory=dict)
     """The pieces of unfinished texts by thread: a text and its call may be read at different times."""
     _paths_of_next: dict[int, int] = field(default_factory=dict)
+    _true: set[tuple[str, int]] = field(default_factory=set)
+    """The paths, each with the identity of its file, that contain no links."""
 
     def row_of(self, path: str, kind: str = "") -> int:
         row = self.paths.setdefault(path, len(self.paths))
@@ -100,7 +104,9 @@ class Names:
             record = records[index]
             pieces.append(raw[index, : min(int(record["error"]), TEXT_BYTES)].tobytes())
             if record["extra"]:
-                text = b"".join(pieces).decode(errors="replace")
+                # A file is looked for under the name that it has, which need not be UTF-8.
+                errors = "surrogateescape" if record["operation"] == OPENED else "replace"
+                text = b"".join(pieces).decode(errors=errors)
                 pieces.clear()
                 self._say(records, int(index), text, process, thread)
         calls: Records = records[~is_text]
@@ -118,6 +124,10 @@ class Names:
         if kind == FILE:
             mode = int(record["handle"])
             self._set_row(number, self.row_of(text, _KINDS.get(stat.S_IFMT(mode), "") if mode else ""))
+        elif kind == OPENED:
+            identity = int(record["handle"])
+            found = os.fsencode(self._found(text, identity >> 16)).decode(errors="replace")
+            self._set_row(number, self.row_of(found, _KINDS.get(stat.S_IFMT(identity & 0xFFFF), "")))
         elif kind == PATH:
             self._name_call(records, index + 1, self.row_of(text), thread)
         elif kind in _ORIGINS:
@@ -133,6 +143,15 @@ class Names:
         elif kind == LIBRARY:
             self.libraries.add(text.strip())
 
+    def _found(self, path: str, identity: int) -> str:
+        """Returns the true path of a file that was opened. A path that has no links is looked up once."""
+        if (path, identity) in self._true:
+            return path
+        found = _true_path(path, identity)
+        if found == path:
+            self._true.add((path, identity))
+        return found
+
     def _set_row(self, number: int, row: int) -> None:
         if number >= len(self._rows):
             self._rows = np.concatenate([self._rows, np.zeros(max(len(self._rows), number), np.uint32)])
@@ -145,3 +164,17 @@ class Names:
             self._set_row(last, 0)  # the record that names this file was lost
         found = self._rows[np.where(numbers & _IS_ROW, 0, numbers)]
         return np.where(numbers & _IS_ROW, numbers & 0x7FFFFFFF, found).astype(np.uint32, copy=False)
+
+
+def _true_path(path: str, identity: int) -> str:
+    """Returns where the file is that was opened with this path, without symbolic links. If another file is there by
+    now, or none, links in the path to its folder are still followed."""
+    found = os.path.realpath(path)
+    try:
+        status = os.stat(found)
+        if status.st_ino & 0xFFFFFFFF | (status.st_dev & 0xFFFF) << 32 == identity:
+            return found
+    except (OSError, ValueError):
+        pass
+    folder, name = os.path.split(path)
+    return os.path.join(os.path.realpath(folder), name) if name not in ("", ".", "..") else found

@@ -12,12 +12,12 @@ import numpy as np
 
 from thalweg._base.errors import SystemError  # noqa: A004
 
-LAYOUT_VERSION = 4
-HEADER_BYTES = 4096
+LAYOUT_VERSION = 5
+CONTROL_BYTES, HEADER_BYTES, SLOT_BYTES = 4096, 2048, 5 * 4096
 STACK_DEPTH = 16
 CALL, TEXT = 0, 1
 PATH, SECOND_PATH, FILE, HINT_ASKED, HINT_REPORTED, LIBRARY, ENVIRONMENT, PROPERTY, DATASET, BECOMES = range(1, 11)
-WHY_NOT, LIMITED, HINT_OF_FILE = 11, 12, 13
+WHY_NOT, LIMITED, HINT_OF_FILE, OPENED = 11, 12, 13, 14
 SLOTS, SLOT_RECORDS = 256, 256
 FREE, READY, READ = 0, 2, 3
 """States of a slot: a ring that is there before the program begins."""
@@ -98,7 +98,6 @@ CONTROL = np.dtype(
         ("slots", "u4", (SLOTS,)),
     ]
 )
-SLOT_BYTES = HEADER_BYTES + SLOT_RECORDS * RECORD.itemsize
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from thalweg._trace.records import (
     CONTROL,
+    CONTROL_BYTES,
     FREE,
     HEADER_BYTES,
     LAYOUT_VERSION,
@@ -20,6 +21,7 @@ from thalweg._trace.records import (
     RECORD,
     RING,
     SLOT_BYTES,
+    SLOT_RECORDS,
 )
 
 Records = npt.NDArray[np.void]
@@ -108,8 +110,9 @@ class Rings:
         self.ended: list[Ring] = []
         self.damaged = 0
         """The number of files in the folder that are not rings."""
-        self._slots = _memory_of(folder / "slots")
-        self.control = np.frombuffer(_memory_of(folder / "control"), CONTROL, 1)
+        memory = memoryview(_memory_of(folder / "control"))
+        self._slots = memory[CONTROL_BYTES:]
+        self.control = np.frombuffer(memory, CONTROL, 1)
         """What this process and the traced ones tell each other."""
         self._states = self.control["slots"][0]
 
@@ -119,10 +122,14 @@ class Rings:
         files = self._find_files()
         new = []
         for slot in map(int, np.flatnonzero(self._states == READY)):
-            new.append(Ring(memoryview(self._slots)[slot * SLOT_BYTES : (slot + 1) * SLOT_BYTES], slot))
+            new.append(Ring(self._memory_of_slot(slot), slot))
             self._states[slot] = READ
         self.live += [*new, *files]
         return [*new, *files]
+
+    def _memory_of_slot(self, slot: int) -> memoryview:
+        begin = slot * SLOT_BYTES
+        return self._slots[begin : begin + HEADER_BYTES + SLOT_RECORDS * RECORD.itemsize]
 
     def _find_files(self) -> list[Ring]:
         new: list[Ring] = []
@@ -146,6 +153,8 @@ class Rings:
         if ring.slot is None:
             self.control["released_bytes"] += np.uint64(ring.bytes)
         else:
+            # The next process finds zeros, so that it has less to write.
+            self._memory_of_slot(ring.slot)[:HEADER_BYTES] = bytes(HEADER_BYTES)
             self._states[ring.slot] = FREE
 
     def dropped(self) -> dict[str, int]:
