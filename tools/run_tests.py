@@ -27,6 +27,8 @@ SECONDS = {
     "tests/faults/control_test.py": 20,
     "tests/faults/derive_kills_test.py": 60,
     "tests/faults/environment_test.py": 55,
+    "tests/faults/host_faults_test.py": 70,
+    "tests/faults/host_test.py": 40,
     "tests/faults/kill_test.py": 135,
     "tests/faults/monitoring_test.py": 25,
     "tests/faults/kills_test.py": 20,

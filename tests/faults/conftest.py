@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from faults import Driver
+from hosts import Host, MakeHost
 from readout_programs import Make, Readout, card_name
 
 
@@ -40,3 +41,17 @@ def make(tmp_path: Path) -> Iterator[Make]:
     yield one
     for readout in made:
         readout.close()
+
+
+@pytest.fixture
+def make_host(tmp_path: Path) -> Iterator[MakeHost]:
+    """Makes hosts; programs of theirs that still run at the end of the test are killed."""
+    made: list[Host] = []
+
+    def one(**options: object) -> Host:
+        made.append(Host(tmp_path, card_name(), **options))  # type: ignore[arg-type]
+        return made[-1]
+
+    yield one
+    for host in made:
+        host.close()

@@ -79,6 +79,7 @@ def run_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("snapshot {run} --out copy.h5", "it is complete"),
         ("snapshot {run} --out copy.root", "of the same container"),
         ("serve missing", "it is not a folder"),
+        ("readout host missing.toml", "cannot read missing.toml"),
         ("serve . --listen here", "--listen here is not an address"),
         ("serve . --listen 8.8.8.8:80", "--token-file"),
         ("serve . --jsroot .", "is no JSROOT"),

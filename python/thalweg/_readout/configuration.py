@@ -43,6 +43,15 @@ def load_configuration(path: Path) -> Configuration:
     )
 
 
+def changed(configuration_json: str, handler: str, **values: str) -> str:
+    """Returns a configuration in which this handler has other values for some keys; empty ones change nothing."""
+    tables = json.loads(configuration_json)
+    for position, table in enumerate(tables["handler"]):
+        if table.get("name", f"dh{position}") == handler:
+            table.update({key: value for key, value in values.items() if value})
+    return json.dumps(tables)
+
+
 def _handlers(tables: dict[str, Any], path: Path) -> list[dict[str, Any]]:
     handlers = tables.get("handler", [])
     if not isinstance(handlers, list) or not all(isinstance(handler, dict) for handler in handlers):

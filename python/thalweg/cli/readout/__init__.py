@@ -4,7 +4,7 @@ import importlib
 
 import typer
 
-SUBCOMMANDS = ("emulate", "serve", "collect", "plan")
+SUBCOMMANDS = ("emulate", "serve", "host", "collect", "plan")
 
 
 def register(app: typer.Typer) -> None:

@@ -45,6 +45,20 @@ def serve_(
             metavar="ADDRESS",
         ),
     ] = "",
+    control_socket: Annotated[
+        Path | None,
+        typer.Option(
+            help="Unix socket at which to serve metrics, health and control. The default is the one of the "
+            "configuration.",
+            metavar="PATH",
+        ),
+    ] = None,
+    pinning: Annotated[
+        str,
+        typer.Option(
+            help="none, auto, or processors by role. The default is the pinning of the configuration.", metavar="TEXT"
+        ),
+    ] = "",
     drain: Annotated[
         str, typer.Option(help="Time at the end in which collectors may fetch the remaining events.", metavar="TIME")
     ] = "10s",
@@ -85,7 +99,11 @@ def serve_(
         return 0
     if config is None:
         raise UsageError("no configuration is given: give --config FILE.toml (--dump-config prints a first one)")
-    known, warnings = _core.handlers_of(configuration.load_configuration(config).json, handler)
+    read = configuration.load_configuration(config)
+    own = handler or read.handlers[0]  # without a name, a file has one handler, or is refused below
+    socket = str(control_socket.absolute()) if control_socket else ""
+    changed = configuration.changed(read.json, own, control_socket=socket, pinning=pinning)
+    known, warnings = _core.handlers_of(changed, handler)
     for warning in warnings:
         say(warning)
     chosen = _choose(known, handler, config)
