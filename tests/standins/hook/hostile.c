@@ -51,8 +51,6 @@ static int check(void* of, uint8_t const* packet, size_t size, uint16_t elink) {
     return 0;
 }
 
-thalweg_hook_api const* thalweg_hook(void);
-
 thalweg_hook_api const* thalweg_hook(void) {
     static thalweg_hook_api const api = {
         .abi = THALWEG_HOOK_ABI, .name = "hostile", .create = create, .destroy = destroy, .check = check};
