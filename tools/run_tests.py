@@ -58,6 +58,7 @@ SECONDS = {
     "tests/python/raw_source_test.py": 15,
     "tests/python/record_dead_disk_test.py": 55,
     "tests/python/record_faults_test.py": 30,
+    "tests/python/record_page_test.py": 30,
     "tests/python/record_rotation_test.py": 35,
     "tests/python/record_test.py": 50,
     "tests/python/record_trouble_test.py": 30,

@@ -314,6 +314,25 @@ class RecordOptions:
             SEEN, "Address on which to serve Prometheus metrics. The default host is 127.0.0.1.", metavar="[HOST:]PORT"
         ),
     ] = ""
+    watch: Annotated[
+        str,
+        _option(
+            SEEN,
+            "Show the run as a page on this address, by a process of its own: `thalweg watch`. It uses only time that "
+            "no other process wants, and ends when it has shown the end of the run. If it ends before, recording goes "
+            "on.",
+            metavar="[HOST:]PORT",
+        ),
+    ] = ""
+    watch_option: Annotated[
+        list[str] | None,
+        _option(
+            SEEN,
+            "Option of `thalweg watch` for this page: config, token-file, host-name, silence or priority. Can be "
+            "repeated.",
+            metavar="NAME=VALUE",
+        ),
+    ] = None
     quiet: Annotated[bool, _option(SEEN, "Show no progress on stderr.", show_default=False)] = False
     interval: Annotated[
         str,

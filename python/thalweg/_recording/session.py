@@ -21,6 +21,7 @@ from thalweg._recording.metrics import MetricsServer
 from thalweg._recording.names import behind_earlier
 from thalweg._recording.nodes import NodePlan, node_plan
 from thalweg._recording.options import RecordOptions
+from thalweg._recording.page import RunPage, watch_words
 from thalweg._recording.progress import RecordingProgress
 from thalweg._recording.report import RecordingReport
 from thalweg._recording.snapshot import Rates, RecordingSnapshot
@@ -57,6 +58,7 @@ class RecordingSession:
         self._notifier = Notifier()
         self._rates = Rates()
         self._progress = RecordingProgress(options.quiet, interval_s(options.interval))
+        self._page = RunPage(watch_words(options), self._progress.say, self._problems.note)
         self._snapshot = RecordingSnapshot(limit_s=self._duration_ns * 1e-9)
         self._rotation_problem = ""
         self._no_room_ns = 0
@@ -82,6 +84,7 @@ class RecordingSession:
                 raise SystemError(0, "nothing was recorded (the run was interrupted while it started)") from None
             self._control.is_starting = False
             self._record() and self._close()
+            self._end_page()
         if not self._abandoned and (problem := self._command(self._options.on_stop)):
             self._problems.fail(problem)
         return self._report()
@@ -106,6 +109,8 @@ class RecordingSession:
             self._devices.events.begin(writer, plan.events)
         self._devices.attach(writer.handle, self._nodes.prefix, self._options)
         stack.callback(self._progress.close)
+        stack.callback(self._page.kill)
+        self._page.start(self._files.current.path)
         if not self._devices.wait_until_ready(_READY_TIMEOUT_S):
             self._fail(f"the producer processes did not start within {_READY_TIMEOUT_S:g} s")
 
@@ -259,7 +264,15 @@ class RecordingSession:
             return
         self._next_look_ns = now_ns + _LOOK_NS
         self._problems.answer(lambda: self._take_snapshot(state, now_ns), "the figures of the run", None)
+        self._problems.answer(lambda: self._page.look(state == "closing"), "the page of the run", None)
         self._progress.show(self._snapshot)
+
+    def _end_page(self) -> None:
+        interrupts = self._control.interrupts
+        self._page.end(
+            lambda: self._abandoned or self._control.interrupts > interrupts,
+            lambda: self._notifier.alive(lambda: "waiting for the page, which shows the end of the run"),
+        )
 
     def _status(self) -> str:
         shown = self._snapshot

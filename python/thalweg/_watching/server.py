@@ -7,6 +7,7 @@ import contextlib
 import logging
 import mimetypes
 import socket
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -34,6 +35,7 @@ from thalweg._watching.watcher import Watcher
 MOST_VIEWERS = 256
 _MOST_RECEIVED = 4096
 _STOP_AFTER_S = 1
+_LAST_MESSAGE_S = 2.0
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,8 @@ class WatchOptions:
     access: Access
     limits: Limits = field(default_factory=Limits)
     interval_s: float = 0.25
+    ends_with_run: bool = False
+    """Whether the server ends when it has shown a closed run to its end."""
 
 
 class Server:
@@ -55,6 +59,7 @@ class Server:
         self._shown = Shown()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._news = asyncio.Event()
+        self._versions: dict[int, int] = {}  # what each viewer was sent last
         self.watcher = Watcher(asked, self._shown, options.limits, options.interval_s, self._has_changed)
         self.url = ""
 
@@ -68,13 +73,27 @@ class Server:
         serving = asyncio.create_task(server.serve([listening]))
         try:
             ready()
-            ending = asyncio.create_task(end.wait())
-            await asyncio.wait([serving, ending], return_when=asyncio.FIRST_COMPLETED)
-            ending.cancel()
+            ending: list[asyncio.Task[Any]] = [asyncio.create_task(end.wait())]
+            if self._options.ends_with_run:
+                ending.append(asyncio.create_task(self._shown_to_the_end()))
+            await asyncio.wait([serving, *ending], return_when=asyncio.FIRST_COMPLETED)
+            for each in ending:
+                each.cancel()
             server.should_exit = True
             await serving
         finally:
             await asyncio.to_thread(self.watcher.stop)
+
+    async def _shown_to_the_end(self) -> None:
+        """Returns when the run is read to its end, and viewers that read were sent that."""
+        while True:
+            news = self._news
+            if self.watcher.is_over:
+                break
+            await news.wait()
+        last, end_s = self._shown.version, time.monotonic() + _LAST_MESSAGE_S
+        while any(version < last for version in self._versions.values()) and time.monotonic() < end_s:
+            await asyncio.sleep(0.05)
 
     def _listening(self) -> socket.socket:
         host, port = self._options.host, self._options.port
@@ -128,6 +147,7 @@ class Server:
     async def _live(self, viewer: WebSocket) -> None:
         await viewer.accept()
         self.watcher.viewers += 1
+        self._versions[id(viewer)] = 0
         sending = asyncio.create_task(self._send(viewer))
         try:
             while True:  # viewers have nothing to say, but this is where it is seen that they have gone
@@ -136,6 +156,7 @@ class Server:
             pass
         finally:
             self.watcher.viewers -= 1
+            del self._versions[id(viewer)]
             sending.cancel()
             with contextlib.suppress(asyncio.CancelledError, Exception):
                 await sending
@@ -147,6 +168,7 @@ class Server:
             if version != self._shown.version:
                 message, version, epoch = self._shown.message(version, epoch)
                 await viewer.send_bytes(message)  # waits for a viewer that does not read
+                self._versions[id(viewer)] = version
             await news.wait()
 
     def _has_changed(self) -> None:

@@ -58,6 +58,8 @@ class Watcher:
         self.failure = ""
         self.viewers = 0
         self.catches_up = True
+        self.is_over = False
+        """Whether a closed run was read to its end, and that is shown."""
         self._end = threading.Event()
         self._wanted: Spectra | None = None
         self._recounted: Counting | None = None
@@ -134,6 +136,7 @@ class Watcher:
                 self._fitting.notify_all()
         scopes = {each.name: vars(each.scope) for each in counting.detectors.values() if each.scope}
         self.shown.update(blocks_of(counting, spectra), {"status": self.status(), "scopes": scopes})
+        self.is_over = counting.is_over and not self.catches_up
         self._changed()
 
     def _own_alarms(self, counting: Counting) -> list[Alarm]:

@@ -9,6 +9,7 @@ from thalweg import _core
 from thalweg._base.address import host_and_port
 from thalweg._base.errors import UsageError
 from thalweg._base.packages import needed
+from thalweg._watching.idle import use_idle_time
 from thalweg.cli._find_signals import signals_of
 from thalweg.cli._http import HostNameOption, ListenOption, TokenFileOption, until_signal
 from thalweg.cli._output import as_epilog, say
@@ -33,6 +34,10 @@ def watch(
         Literal["idle", "normal"],
         typer.Option(help="idle: use only time that no other process wants. normal: keep up on a full machine, too."),
     ] = "idle",
+    end_with_run: Annotated[
+        bool,
+        typer.Option("--end-with-run", show_default=False, help="End when the run is closed, and shown to its end."),
+    ] = False,
 ) -> int:
     """Show a run as a page while it is taken: rates, energies, waveforms, coincidences, R(t), alarms.
 
@@ -44,24 +49,23 @@ def watch(
     browser. Nothing is encrypted. Ctrl-C ends the command. It needs the packages of an extra: pip install
     thalweg[watch], and for --config thalweg[tdpac].
     """
+    if priority == "idle" and (why := use_idle_time()):
+        say(f"thalweg watch takes time from other processes, too (the scheduling class SCHED_IDLE is refused: {why})")
     with needed("thalweg watch cannot run"):
         from thalweg._serving.access import Access, read_token
         from thalweg._watching.alarms import Limits
         from thalweg._watching.counting import Asked
-        from thalweg._watching.idle import use_idle_time
         from thalweg._watching.server import Server, WatchOptions
 
     silence_s = _core.parse_duration_ns(silence) / 1e9
     if silence_s <= 0:
         raise UsageError(f"--silence {silence} is too short (it is 0): give for example 5s")
     access = Access(read_token(token_file) if token_file else "", tuple(host_name or ()))
-    options = WatchOptions(*host_and_port(listen, "--listen"), access, Limits(silence_s))
-    if priority == "idle" and (why := use_idle_time()):
-        say(f"thalweg watch takes time from other processes, too (the scheduling class SCHED_IDLE is refused: {why})")
+    options = WatchOptions(*host_and_port(listen, "--listen"), access, Limits(silence_s), ends_with_run=end_with_run)
     server = Server(Asked(file, signals_of) if config is None else _with_pairs(file, config), options)
 
     def ready() -> None:
-        say(f"{file} is shown at {server.url} (Ctrl-C ends this)")
+        say(f"{file} is shown at {server.url} ({'until the run ends' if end_with_run else 'Ctrl-C ends this'})")
 
     until_signal(lambda end: server.serve(ready, end))
     return 1 if server.watcher.failure else 0
