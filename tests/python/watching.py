@@ -22,6 +22,7 @@ class Viewer:
     layout: list[dict[str, Any]] = field(default_factory=list)
     values: np.ndarray = field(default_factory=lambda: np.zeros(0))
     parts: dict[str, Any] = field(default_factory=dict)
+    streams: dict[str, Any] = field(default_factory=dict)
     sizes: list[int] = field(default_factory=list)
 
     def take(self, timeout: float = 60) -> None:
@@ -42,6 +43,7 @@ class Viewer:
             at = 4 * count + (4 * count % 8 if head["kind"] == "f8" else 0)
             self.values[places] = np.frombuffer(numbers, "<" + head["kind"], count, at)
         self.parts |= {name: head[name] for name in ("status", "scopes", "fit") if name in head}
+        self.streams |= {name[7:]: part for name, part in head.items() if name.startswith("stream:")}
 
     def until(self, condition: Callable[[], bool], within_s: float = 60) -> None:
         end = time.monotonic() + within_s

@@ -100,6 +100,13 @@ class Counting:
         if self.pairs is not None:
             self.pairs.pair()
 
+    def stream_news(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yields the slow streams that have changed since the last call."""
+        for each in self.detectors.values():
+            for stream in each.streams:
+                if (news := stream.news()) is not None:
+                    yield stream.name, news
+
     def _hits(self, name: str, pieces: list[Any]) -> Iterator[Hits]:
         detector = self.detectors[name]
         return chain.from_iterable(detector.hits_of(piece) for piece in pieces)

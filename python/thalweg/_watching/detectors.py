@@ -13,6 +13,7 @@ import numpy.typing as npt
 from thalweg._hits.calibration import GainFollower
 from thalweg._hits.histogram import EnergyHistogram
 from thalweg._hits.side_by_side import PICOSECONDS, Hits, picoseconds
+from thalweg._watching.streams import Stream, streams_of
 
 if TYPE_CHECKING:
     from thalweg.tdpac.hits import HitColumns
@@ -81,6 +82,8 @@ class Detector:
     energies: EnergyHistogram | None = None
     windows: dict[str, tuple[float, float]] = field(default_factory=dict)
     """Those of starts and stops, in the unit of the energies."""
+    streams: list[Stream] = field(default_factory=list)
+    """The numbers of a slow instrument, of a table that has no hits."""
     rows: int = 0
     newest_ps: int = 0
     first_ps: int | None = None
@@ -100,6 +103,9 @@ class Detector:
 
     def hits_of(self, piece: Any) -> Iterator[Hits]:
         """Yields the hits of new rows, with no times or no energies if the table has none, and counts them."""
+        if self.streams:
+            self._read_streams(piece)
+            return
         flags = self.stored.flags if self.stored else ""
         columns = [each for each in (self.timestamp if self.has_times else "", self.energy, flags) if each]
         if not columns:
@@ -116,6 +122,13 @@ class Detector:
             if self.stored is not None:
                 hits = self.stored.without_rejected(times, energies, rows[flags] if flags else None)
             yield from self._histogrammed(self.follower.add(hits) if self.follower else (hits,))
+
+    def _read_streams(self, piece: Any) -> None:
+        for rows in piece.batches(["utc", *(each.column for each in self.streams)], rows=_ROWS):
+            times = np.asarray(rows["utc"], np.int64)
+            self.rows += len(times)
+            for each in self.streams:
+                each.add(times, np.asarray(rows[each.column], np.float64))
 
     def last_hits(self) -> Iterator[Hits]:
         """Yields the hits that waited for a first calibration, at the end of a run."""
@@ -135,6 +148,8 @@ def detector_of(table: Any, signals: Signals | None) -> Detector:
         found.energy, found.energy_unit, found.waveform = signals.energy, signals.energy_unit, signals.waveform
         found.timestamp = signals.timestamp
         found.unit = _time_unit(table, signals.timestamp)
+    else:
+        found.streams = streams_of(table)
     return found
 
 

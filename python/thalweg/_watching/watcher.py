@@ -135,7 +135,8 @@ class Watcher:
                 self._wanted = spectra
                 self._fitting.notify_all()
         scopes = {each.name: vars(each.scope) for each in counting.detectors.values() if each.scope}
-        self.shown.update(blocks_of(counting, spectra), {"status": self.status(), "scopes": scopes})
+        streams = {f"stream:{name}": news for name, news in counting.stream_news()}
+        self.shown.update(blocks_of(counting, spectra), {"status": self.status(), "scopes": scopes, **streams})
         self.is_over = counting.is_over and not self.catches_up
         self._changed()
 

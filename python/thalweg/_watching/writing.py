@@ -66,5 +66,5 @@ class Writing:
             "state": self.status.state,
             "why": next((node.why for node in self.status.nodes if node.why), ""),
             "pids": [node.pid for node in self.status.nodes if node.pid is not None],
-            "durable_lag_s": None if lag is None else round(lag, 1),
+            "durable_lag_s": None if lag is None else round(lag, 2),
         }

@@ -35,6 +35,7 @@
     if (head.status) showStatus(head.status);
     if (head.scopes) showScopes(head.scopes);
     if (head.fit) showFit(head.fit);
+    for (const [name, part] of Object.entries(head)) if (name.startsWith("stream:")) showStream(name.slice(7), part);
     lastMessage = performance.now();
     updates++;
     document.documentElement.dataset.updates = updates;
@@ -186,6 +187,44 @@
     byId("scope-section").hidden = names.length === 0;
     if (select.options.length !== names.length) select.replaceChildren(...names.map(name => new Option(name, name)));
     scope.changed();
+  }
+
+  const streams = new Map();
+
+  function showStream(name, found) {
+    let stream = streams.get(name);
+    if (!stream) {
+      stream = { name, newest: document.createElement("span") };
+      const card = document.createElement("div"), title = document.createElement("h3");
+      const chart = document.createElement("div");
+      card.className = "card";
+      chart.className = "chart";
+      title.append(name, stream.newest);
+      card.append(title, chart);
+      byId("streams").append(card);
+      byId("streams-section").hidden = false;
+      stream.chart = new Chart(chart, () => drawing(stream));
+      streams.set(name, stream);
+    }
+    stream.found = found;
+    stream.newest.textContent = valueWords(found) + (found.gaps ? `, gaps: ${found.gaps.toLocaleString("en")}` : "");
+    stream.chart.changed();
+  }
+
+  const valueWords = found => found.newest == null ? "no value" : `${found.newest} ${found.unit}`.trim();
+
+  function drawing({ name, found }) {
+    const line = { stroke: colour("first"), width: 1, points: { show: found.times.length < 40, size: 3 } };
+    const [x, y] = axes("", "", true);
+    y.size = 52; // for numbers such as 1.503
+    return {
+      data: [found.times, found.low, found.high],
+      label: `${name}: ${valueWords(found)}`,
+      options: () => ({
+        legend: { show: false }, cursor: { show: false }, axes: [x, y], scales: { x: { time: true } },
+        series: [{}, line, line], bands: [{ series: [2, 1], fill: colour("first") + "40" }],
+      }),
+    };
   }
 
   function showFit(found) {
