@@ -12,6 +12,7 @@ from hosts import PATIENCE_S, Host, MakeHost, facts_of
 from prometheus_client.parser import text_string_to_metric_families
 from readout_programs import Program, wait_for
 
+LIMIT_FILES = ("memory.limit_in_bytes", "memory.max")
 DISCARDS = 1  # the exit code of a handler that had events for which no collector came
 
 
@@ -58,6 +59,40 @@ def test_one_page_has_the_metrics_of_all(make_host: MakeHost) -> None:
     status, why = host.ask("/readyz")  # there are no cards
     assert (status, why.count("\n")) == (503, 2), why
     assert host.ask("/none")[0] == 404
+
+
+def test_each_handler_is_in_the_groups_that_were_granted(make_host: MakeHost) -> None:
+    """The kernel says in which groups a process is, and what their limits are."""
+    host = make_host()
+    supervisor = host.supervisor("--memory", "700MiB", "--drain", "100ms")
+    host.wait_until_up(0, 1)
+    granted = [name for name in ("cpuset", "memory") if host.metric("host_handler_granted", 0, f'"{name}"') == 1]
+    if not granted:
+        assert "dh0 has no control group for memory (" in supervisor.said
+        pytest.skip(next(line for line in supervisor.said.splitlines() if "no control group" in line))
+    places = [groups_of(host.process(number)) for number in range(2)]
+    assert all(places[0][name] != places[1][name] for name in granted), places
+    if "memory" in granted:
+        limits = [(folder / name) for folder in (at["memory"] for at in places) for name in LIMIT_FILES]
+        assert [int(each.read_text()) for each in limits if each.exists()] == [700 << 20] * 2
+    supervisor.terminate()
+    ended(host, supervisor)
+    assert not any(folder.exists() for at in places for name, folder in at.items() if name in granted)
+
+
+def groups_of(process: int) -> dict[str, Path]:
+    """Returns the folder of the group of each controller."""
+    found = {}
+    for line in Path(f"/proc/{process}/cgroup").read_text().splitlines():
+        _, controllers, path = line.split(":", 2)
+        for mount in Path("/proc/self/mountinfo").read_text().splitlines():
+            fields, options = mount.split(), mount.rsplit(" ", 1)[1].split(",")
+            is_of_1 = controllers != "" and set(controllers.split(",")) <= set(options) and " - cgroup " in mount
+            if is_of_1 or (controllers == "" and " - cgroup2 " in mount):
+                names = controllers.split(",") if controllers else ["cpuset", "memory"]
+                for name in names:
+                    found.setdefault(name, Path(fields[4]) / path.removeprefix(fields[3]).lstrip("/"))
+    return found
 
 
 def test_control_is_passed_on(make_host: MakeHost) -> None:
