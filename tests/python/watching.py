@@ -23,6 +23,7 @@ class Viewer:
     values: np.ndarray = field(default_factory=lambda: np.zeros(0))
     parts: dict[str, Any] = field(default_factory=dict)
     streams: dict[str, Any] = field(default_factory=dict)
+    proposal: dict[str, Any] | None = None
     sizes: list[int] = field(default_factory=list)
 
     def take(self, timeout: float = 60) -> None:
@@ -42,6 +43,7 @@ class Viewer:
             places = np.frombuffer(numbers, "<u4", count)
             at = 4 * count + (4 * count % 8 if head["kind"] == "f8" else 0)
             self.values[places] = np.frombuffer(numbers, "<" + head["kind"], count, at)
+        self.proposal = head.get("proposal", self.proposal)
         self.parts |= {name: head[name] for name in ("status", "scopes", "fit") if name in head}
         self.streams |= {name[7:]: part for name, part in head.items() if name.startswith("stream:")}
 

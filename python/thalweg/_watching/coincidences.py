@@ -7,6 +7,7 @@ from typing import Any
 import thalweg
 from thalweg._hits.histogram import EnergyHistogram
 from thalweg._hits.side_by_side import Hits
+from thalweg._watching.proposals import HitMemory, proposal_of
 from thalweg.tdpac import Spectra, SpectraCounter, TdpacConfig, hit_columns
 
 
@@ -17,7 +18,9 @@ class CountedPairs:
         self._config = config
         self._columns = hit_columns(run, config)
         self.tables = tuple(self._columns)
-        self._counter = SpectraCounter(config, self.tables, delays_ps or config.delays_ps)
+        self._delays_ps = delays_ps or config.delays_ps
+        self._counter = SpectraCounter(config, self.tables, self._delays_ps)
+        self._memory = HitMemory()
 
     @property
     def counts(self) -> tuple[int, int]:
@@ -37,9 +40,14 @@ class CountedPairs:
     def add(self, number: int, hits: Hits) -> None:
         if number < len(self.tables):
             self._counter.add(number, *hits)
+            self._memory.add(number, hits)
 
     def pair(self) -> None:
         self._counter.pair()
+
+    def proposal(self, said: bytes) -> dict[str, Any]:
+        """Returns what a window that a viewer proposes would give. Raises UsageError if it is no window."""
+        return proposal_of(said, self._config, self.tables, self._delays_ps, self._memory.pieces())
 
     def spectra(self) -> Spectra:
         return self._counter.spectra()

@@ -4,7 +4,7 @@ from importlib import resources
 
 from thalweg._base.errors import UsageError
 
-_FILES = ("index.html", "watch.js", "charts.js", "watch.css", "uPlot.iife.min.js", "uPlot.min.css")
+_FILES = ("index.html", "watch.js", "charts.js", "proposal.js", "watch.css", "uPlot.iife.min.js", "uPlot.min.css")
 
 
 def page_files() -> dict[str, bytes]:

@@ -29,7 +29,7 @@ from thalweg._watching.files import page_files
 from thalweg._watching.guard import Guard
 from thalweg._watching.half_requests import PatientProtocol
 from thalweg._watching.metrics import WatchCollector
-from thalweg._watching.shown import Shown
+from thalweg._watching.shown import Shown, message_with
 from thalweg._watching.watcher import Watcher
 
 MOST_VIEWERS = 256
@@ -49,6 +49,14 @@ class WatchOptions:
     """Whether the server ends when it has shown a closed run to its end."""
 
 
+@dataclass
+class _Viewer:
+    version: int = 0  # that was sent last
+    asked: bytes | None = None  # the newest window that it proposes
+    answer: bytes | None = None
+    answering: asyncio.Task[None] | None = None
+
+
 class Server:
     """Raises UsageError if the run cannot be watched, or if other machines could see it without a token."""
 
@@ -59,7 +67,8 @@ class Server:
         self._shown = Shown()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._news = asyncio.Event()
-        self._versions: dict[int, int] = {}  # what each viewer was sent last
+        self._viewers: list[_Viewer] = []
+        self._proposing = asyncio.Lock()  # windows are tried one at a time
         self.watcher = Watcher(asked, self._shown, options.limits, options.interval_s, self._has_changed)
         self.url = ""
 
@@ -92,7 +101,7 @@ class Server:
                 break
             await news.wait()
         last, end_s = self._shown.version, time.monotonic() + _LAST_MESSAGE_S
-        while any(version < last for version in self._versions.values()) and time.monotonic() < end_s:
+        while any(viewer.version < last for viewer in self._viewers) and time.monotonic() < end_s:
             await asyncio.sleep(0.05)
 
     def _listening(self) -> socket.socket:
@@ -144,31 +153,49 @@ class Server:
         kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
         return Response(self._files[name], media_type="text/javascript" if name.endswith(".js") else kind)
 
-    async def _live(self, viewer: WebSocket) -> None:
-        await viewer.accept()
+    async def _live(self, socket_: WebSocket) -> None:
+        await socket_.accept()
+        viewer = _Viewer()
+        self._viewers.append(viewer)
         self.watcher.viewers += 1
-        self._versions[id(viewer)] = 0
-        sending = asyncio.create_task(self._send(viewer))
+        sending = asyncio.create_task(self._send(socket_, viewer))
         try:
-            while True:  # viewers have nothing to say, but this is where it is seen that they have gone
-                await viewer.receive_bytes()
+            while True:  # this is also where it is seen that a viewer has gone
+                self._hear(viewer, await socket_.receive_bytes())
         except (WebSocketDisconnect, KeyError, RuntimeError):
             pass
         finally:
             self.watcher.viewers -= 1
-            del self._versions[id(viewer)]
-            sending.cancel()
-            with contextlib.suppress(asyncio.CancelledError, Exception):
-                await sending
+            self._viewers.remove(viewer)
+            for task in filter(None, (sending, viewer.answering)):
+                task.cancel()
+                with contextlib.suppress(asyncio.CancelledError, Exception):
+                    await task
 
-    async def _send(self, viewer: WebSocket) -> None:
-        version = epoch = 0
+    def _hear(self, viewer: _Viewer, said: bytes) -> None:
+        viewer.asked = said
+        if viewer.answering is None or viewer.answering.done():
+            viewer.answering = asyncio.create_task(self._answer(viewer))
+
+    async def _answer(self, viewer: _Viewer) -> None:
+        while viewer.asked is not None:
+            async with self._proposing:
+                said, viewer.asked = viewer.asked, None
+                found = await asyncio.to_thread(self.watcher.proposal, said)
+            viewer.answer = message_with("proposal", found)
+            self._wake()
+
+    async def _send(self, socket_: WebSocket, viewer: _Viewer) -> None:
+        epoch = 0
         while True:
             news = self._news
-            if version != self._shown.version:
-                message, version, epoch = self._shown.message(version, epoch)
-                await viewer.send_bytes(message)  # waits for a viewer that does not read
-                self._versions[id(viewer)] = version
+            if viewer.version != self._shown.version:
+                message, version, epoch = self._shown.message(viewer.version, epoch)
+                await socket_.send_bytes(message)  # waits for a viewer that does not read
+                viewer.version = version
+            if viewer.answer is not None:
+                answer, viewer.answer = viewer.answer, None
+                await socket_.send_bytes(answer)
             await news.wait()
 
     def _has_changed(self) -> None:

@@ -23,6 +23,17 @@ Numbers = npt.NDArray[np.uint64]
 _MOST_CACHED = 4
 
 
+def message_with(part: str, value: Any) -> bytes:
+    """Returns a message that changes no bins, for one viewer alone."""
+    return _framed(json.dumps({"whole": False, "count": 0, "kind": "u4", part: value}, separators=(",", ":")))
+
+
+def _framed(head: str) -> bytes:
+    encoded = head.encode()
+    encoded += b" " * (-(len(encoded) + 4) % 8)
+    return len(encoded).to_bytes(4, "little") + encoded
+
+
 class Shown:
     """Thread-safe."""
 
@@ -88,11 +99,9 @@ class Shown:
         for name, (changed, value) in self._parts.items():
             if changed > version or epoch != self._epoch:
                 text += f',"{name}":{value}'
-        encoded = (text + "}").encode()
-        encoded += b" " * (-(len(encoded) + 4) % 8)
         numbers = values.astype("<" + kind).tobytes()
         if not is_whole:
             # Values of 8 bytes begin at a multiple of 8.
             filler = b"\0" * (places.nbytes % 8) if kind == "f8" else b""
             numbers = places.tobytes() + filler + numbers
-        return len(encoded).to_bytes(4, "little") + encoded + numbers
+        return _framed(text + "}") + numbers

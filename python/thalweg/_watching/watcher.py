@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from thalweg._base.errors import Error
+from thalweg._base.errors import Error, UsageError
 from thalweg._reading.follow import LEAST_PAUSES
 from thalweg._reading.status import TableStatus
 from thalweg._watching.alarms import Alarm, AlarmLog, Limits, alarms_of
@@ -152,6 +152,16 @@ class Watcher:
         if self.data_age_s > self._limits.silence_s:
             found.append(Alarm("no rows", "", "no rows have come for some time, and the run is not closed"))
         return found
+
+    def proposal(self, said: bytes) -> dict[str, Any]:
+        """Returns the answer to a window that a viewer proposes, from any thread. Nothing is changed by it."""
+        pairs = self.counting.pairs
+        try:
+            if pairs is None:
+                raise UsageError("no coincidences are counted: start `thalweg watch` with --config")
+            return pairs.proposal(said)
+        except Error as error:
+            return {"problem": str(error)}
 
     def status(self) -> dict[str, Any]:
         counting = self.counting

@@ -35,6 +35,7 @@
     if (head.status) showStatus(head.status);
     if (head.scopes) showScopes(head.scopes);
     if (head.fit) showFit(head.fit);
+    if (head.proposal) Proposal.show(head.proposal);
     for (const [name, part] of Object.entries(head)) if (name.startsWith("stream:")) showStream(name.slice(7), part);
     lastMessage = performance.now();
     updates++;
@@ -62,6 +63,7 @@
       block.chart = new Chart(chart, width => histogram(block, name, total, width));
       charts.push(block.chart);
     }
+    Proposal.offer(blocks.filter(each => each.windows?.start));
     byId("energies-section").hidden = !blocks.some(each => each.of === "energies");
     byId("pairs-section").hidden = !blocks.some(each => each.of === "pair");
     byId("window-words").hidden = !blocks.some(each => each.windows?.start);
@@ -87,21 +89,29 @@
     return {
       data: [xs, ys],
       label: `${name}: ${sum.toLocaleString("en")} counts`,
-      options: () => optionsOfHistogram(Object.entries(block.windows || {}), isLog),
+      options: () => optionsOfHistogram(block, isLog),
     };
   }
 
-  function optionsOfHistogram(windows, isLog) {
+  function optionsOfHistogram(block, isLog) {
+    const windows = Object.entries(block.windows || {});
     const [x, y] = axes("", "", true);
     y.values = (_, ticks) => ticks.map(t => isLog ? (Number.isInteger(t) && t >= 0 ? short(10 ** t) : "") : short(t));
     const bands = u => windows.forEach(([kind, [from, to]]) =>
       band(u, from, to, kind === "start" ? "third" : "second", kind === "start" ? 1 : -1));
     return {
-      legend: { show: false }, cursor: { show: false }, axes: [x, y],
+      legend: { show: false }, axes: [x, y],
+      cursor: windows.length ? { x: false, y: false, points: { show: false }, drag: { x: true, setScale: false } }
+        : { show: false },
       scales: { x: { time: false }, y: { range: (_, low, high) => isLog ? [-0.31, Math.max(1, high)] : [0, high || 1] } },
       series: [{}, { stroke: colour("first"), width: 1, points: { show: false } }],
-      hooks: { drawClear: windows.length ? [bands] : [] },
+      hooks: windows.length ? { drawClear: [bands], setSelect: [u => propose(u, block)] } : {},
     };
+  }
+
+  function propose(u, block) {
+    const { left, width } = u.select;
+    if (width > 2) Proposal.dragged(block, u.posToVal(left, "x"), u.posToVal(left + width, "x"));
   }
 
   const short = n => n >= 1e6 ? n / 1e6 + "M" : n >= 1e3 ? n / 1e3 + "k" : String(n);
@@ -345,6 +355,7 @@
   function connect() {
     const socket = new WebSocket(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/live`);
     socket.binaryType = "arraybuffer";
+    Proposal.sendBy(text => { if (socket.readyState === 1) socket.send(new TextEncoder().encode(text)); });
     socket.onmessage = event => { pause = 500; take(event.data); };
     socket.onclose = () => {
       connected();

@@ -1,0 +1,80 @@
+"use strict";
+// A window of energies that is dragged in a histogram, or typed: the server counts what it would give. Nothing is changed.
+
+const Proposal = (() => {
+  const byId = id => document.getElementById(id);
+  const { Chart, axes, colour } = Charts;
+  let send = () => {}, found = null, blocks = [];
+
+  const chart = new Chart(byId("proposal-chart"), () => ({
+    data: found?.times ? [found.times, found.now.counts, found.then.counts] : [[], [], []],
+    label: "coincidences of all pairs of detectors, with the windows of the configuration and with the proposed one",
+    options: () => ({
+      axes: axes("stop − start (ns)", "coincidences"), scales: { x: { time: false } },
+      series: [{ label: "ns" },
+        { label: "now", stroke: colour("first"), width: 1, points: { show: false } },
+        { label: "proposal", stroke: colour("second"), width: 2, points: { show: false } }],
+    }),
+  }));
+
+  // `energies`: the histograms that have windows.
+  function offer(energies) {
+    blocks = energies;
+    byId("proposal-section").hidden = blocks.length === 0;
+    byId("proposal-table").replaceChildren(...blocks.map(block => new Option(block.table, block.table)));
+    if (blocks.length && !byId("proposal-from").value) fill();
+  }
+
+  function fill() {
+    const block = blocks.find(each => each.table === byId("proposal-table").value);
+    const window_ = block?.windows[byId("proposal-kind").value];
+    if (!window_) return;
+    byId("proposal-unit").textContent = block.unit;
+    [byId("proposal-from").value, byId("proposal-to").value] = window_.map(each => String(Number(each.toPrecision(6))));
+  }
+
+  function dragged(block, from, to) {
+    const middle = (from + to) / 2;
+    const distance = kind => Math.abs((block.windows[kind][0] + block.windows[kind][1]) / 2 - middle);
+    byId("proposal-table").value = block.table;
+    byId("proposal-kind").value = distance("start") <= distance("stop") ? "start" : "stop";
+    fill();
+    byId("proposal-from").value = String(Number(from.toPrecision(6)));
+    byId("proposal-to").value = String(Number(to.toPrecision(6)));
+    ask();
+  }
+
+  function ask() {
+    byId("proposal-words").textContent = "The newest hits are counted with this window.";
+    send(JSON.stringify({ kind: byId("proposal-kind").value, table: byId("proposal-table").value,
+      from: byId("proposal-from").valueAsNumber, to: byId("proposal-to").valueAsNumber }));
+  }
+
+  const count = n => n.toLocaleString("en");
+  const sentence = (name, each) => `${name} ${count(each.coincidences)} coincidences`
+    + (each.true == null ? "" : `, of which ${count(each.true)} are true`);
+
+  function show(answer) {
+    found = answer;
+    byId("proposal-result").hidden = Boolean(answer.problem);
+    byId("proposal-words").textContent = answer.problem ? `There is no answer: ${answer.problem}`
+      : `This is a proposal, counted over the newest ${count(answer.hits)} hits, and not over the run. `
+        + `${sentence("The configuration has", answer.now)}; ${sentence("the proposal has", answer.then)}.`;
+    byId("proposal-toml").textContent = answer.toml ?? "";
+    chart.changed();
+  }
+
+  async function copy() {
+    const text = byId("proposal-toml");
+    try {
+      await navigator.clipboard.writeText(text.textContent);
+    } catch {  // a page without TLS on another machine has no clipboard
+      getSelection().selectAllChildren(text);
+    }
+  }
+
+  byId("proposal-ask").addEventListener("click", ask);
+  byId("proposal-copy").addEventListener("click", copy);
+  for (const id of ["proposal-kind", "proposal-table"]) byId(id).addEventListener("change", fill);
+  return { offer, dragged, show, sendBy: by => { send = by; } };
+})();
