@@ -8,9 +8,11 @@ import http.client
 import itertools
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -56,6 +58,7 @@ class Host:
     def __post_init__(self) -> None:
         *self.ports, self.metrics_port = free_ports(self.handlers + 1)
         self._numbers = itertools.count()
+        self._sockets = tempfile.mkdtemp(prefix="hosts-")  # a supervisor that is killed leaves its folder here
         parts = [CONFIGURATION.format(index="", server="", lease="20s")]
         for number in range(self.handlers):
             hook = self.hooks.get(number, "")
@@ -82,7 +85,14 @@ class Host:
     # Programs
 
     def start(self, *words: object) -> Program:
-        started = Program(self.folder / f"{self.name}-{next(self._numbers)}", *self.prefix, THALWEG, *words)
+        started = Program(
+            self.folder / f"{self.name}-{next(self._numbers)}",
+            *self.prefix,
+            "env",
+            f"TMPDIR={self._sockets}",
+            THALWEG,
+            *words,
+        )
         self.programs.append(started)
         return started
 
@@ -176,6 +186,7 @@ class Host:
             program.kill()
         for number in range(self.handlers):
             Path(f"/dev/shm/thalweg-felix-{self.card_name(number)}-0").unlink(missing_ok=True)
+        shutil.rmtree(self._sockets, ignore_errors=True)
         ControlGroups().close()  # removes those of supervisors that were killed
 
 
