@@ -109,6 +109,30 @@ def test_calls_have_a_share_too(tmp_path: Path) -> None:
     assert "75 % of 400 that write, 50 % of 1,000 that read" in traced.said
 
 
+STARTS = r"""
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+extern char** environ;
+int main() {
+    for (int i = 0; i < 20; ++i) {
+        pid_t child; char* words[] = {"true", 0}; int status;
+        if (posix_spawnp(&child, "true", 0, 0, words, environ)) return 1;
+        waitpid(child, &status, 0);
+        if (!(child = fork())) { execvp("true", words); _exit(1); }
+        waitpid(child, &status, 0);
+    }
+}
+"""
+
+
+def test_what_the_library_reads_of_programs_that_are_started_is_not_the_programs(tmp_path: Path) -> None:
+    coverage = trace(tmp_path / "t.root", compile_c(tmp_path, STARTS)).report()["coverage"]
+    assert coverage["read_calls_total"] == coverage["read_calls_seen"] == 0
+    assert coverage["read_total"] == 0
+    assert coverage["own"] > 40 * 1000
+
+
 ROWS = """
 import os, sys, time
 import h5py, numpy as np

@@ -21,8 +21,14 @@ enum { OUR_MACHINE = EM_X86_64 };
 enum { OUR_MACHINE = EM_AARCH64 };
 #endif
 
+static long read_of_program(int fd, void* to, size_t size, uint64_t at) {
+    long const got = system_call(SYS_pread64, fd, (long)to, (long)size, (long)at);
+    if (got >= 0) count_own_read((uint32_t)got);
+    return got;
+}
+
 static bool read_at(int fd, void* to, size_t size, uint64_t at) {
-    return syscall(SYS_pread64, fd, to, size, at) == (long)size;
+    return read_of_program(fd, to, size, at) == (long)size;
 }
 
 // Returns why the program, which is an ELF file, would be disturbed by this library, or NULL.
@@ -49,7 +55,7 @@ static char const* why_not_file(char const* path) {
     for (int i = 0; i < MOST_INTERPRETERS; ++i) {
         int const fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
         if (fd < 0) return NULL;
-        long const got = syscall(SYS_pread64, fd, head, sizeof head - 1, 0L);
+        long const got = read_of_program(fd, head, sizeof head - 1, 0);
         bool const is_elf = got >= (long)sizeof(Elf64_Ehdr) && memcmp(head, ELFMAG, SELFMAG) == 0;
         char const* const why = is_elf ? why_not_elf(fd, head) : NULL;
         syscall(SYS_close, fd);

@@ -371,9 +371,16 @@ size_t read_for_tracer(char const* path, char* text, size_t capacity) {
     struct ring* const ring = this_process.first_ring;
     if (is_confined || !ring || !is_traced()) return 0;
     size_t const got = read_file(path, text, capacity);
-    ring->own_read_bytes += (uint32_t)got;
-    ++ring->own_reads;
+    count_own_read((uint32_t)got);
     return got;
+}
+
+void count_own_read(uint32_t bytes) {
+    // The kernel counts what a child of vfork reads as read by the child.
+    if (!is_traced() || !owns_memory()) return;
+    struct ring* const ring = this_process.first_ring;
+    ring->own_read_bytes += bytes;
+    ++ring->own_reads;
 }
 
 void note_end_of_program(void) {

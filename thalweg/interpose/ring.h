@@ -56,6 +56,8 @@ extern bool volatile is_confined;
 bool open_ring(void);
 bool write_text(enum text_kind kind, uint32_t file, uint64_t handle, char const* text);
 uint32_t next_file_number(void);
+// Notes that this library has read so many bytes of a file in this process, which are no I/O of the program.
+void count_own_read(uint32_t bytes);
 // Reads /proc/self/io for the tracer, because the next program of this process counts on from there.
 void note_end_of_program(void);
 // Notes that this process, or a child, becomes another program, perhaps one that cannot be traced; "": it did not.

@@ -139,12 +139,14 @@ class _Tracer:
             return False
         batch = []
         for ring in list(self._rings.live):
-            is_over = ring.is_over() if ring["is_ended"] or not self._is_fast(ring) else False
+            # A slot is needed by the next process, so it is freed as soon as its process is gone.
+            is_asked = ring.slot is not None or ring["is_ended"] or not self._is_fast(ring)
+            is_over = is_asked and ring.is_over()
             taken = ring.take()
             if taken is not None:
                 batch.append((ring, taken))
                 self._waiting_bytes += taken.nbytes
-            elif is_over:
+            if is_over:
                 self._rings.end(ring)
         if batch:
             self._batches.put(batch)
