@@ -74,7 +74,7 @@ class Coverage:
         seen.spliced += int(moved[kinds & _UNCOUNTED != 0].sum())
         for bit, name in ((_READ, "read"), (_WRITE, "written")):
             moves = kinds & bit != 0
-            counted = moves & (kinds & (_STREAM | _UNCOUNTED) == 0) & (calls["error"] != errno.EBADF)
+            counted = moves & (kinds & (_STREAM | _UNCOUNTED) == 0) & ~_is_refused(kinds, calls)
             setattr(seen, f"{name}_calls", getattr(seen, f"{name}_calls") + int(counted.sum()))
             for streams in (0, _STREAM):
                 chosen = moves & (kinds & _STREAM == streams)
@@ -139,7 +139,16 @@ def share(seen: int, total: int) -> float:
     return 1.0 if total <= 0 else min(1.0, seen / total)
 
 
-_READ, _WRITE, _STREAM, _BY_SIZE, _UNCOUNTED = 1, 2, 4, 8, 16
+_READ, _WRITE, _STREAM, _BY_SIZE, _UNCOUNTED, _PIECES, _COPY = 1, 2, 4, 8, 16, 32, 64
+_REFUSED = (errno.EBADF, errno.ESPIPE, errno.EINVAL, errno.EFAULT, errno.EXDEV, errno.EOPNOTSUPP, errno.ENOSYS)
+
+
+def _is_refused(kinds: npt.NDArray[np.uint8], calls: Records) -> npt.NDArray[np.bool_]:
+    """Returns which calls the kernel does not count, since they end before it uses a file: it finds errors in the
+    arguments first, except of readv and its kin, and counts no copy of nothing."""
+    is_wrong = np.isin(calls["error"], _REFUSED) & (kinds & _PIECES == 0)
+    found: npt.NDArray[np.bool_] = is_wrong | ((kinds & _COPY != 0) & (calls["result"] <= 0))
+    return found
 
 
 def _moving() -> npt.NDArray[np.uint8]:
@@ -155,4 +164,8 @@ def _moving() -> npt.NDArray[np.uint8]:
             bits[number] |= _BY_SIZE
         if operation.name in ("splice", "vmsplice", "tee"):
             bits[number] |= _UNCOUNTED
+        if operation.name.startswith(("readv", "writev", "preadv", "pwritev")):
+            bits[number] |= _PIECES
+        if operation.name == "copy_file_range":
+            bits[number] |= _COPY
     return bits
