@@ -7,8 +7,8 @@
 
 namespace thalweg::dataset {
 
-inline constexpr std::uint32_t kJournalVersion = 4;
-inline constexpr char kJournalMagic[8] = {'T', 'H', 'J', 'R', 'N', 'L', '0', '4'};
+inline constexpr std::uint32_t kJournalVersion = 5;
+inline constexpr char kJournalMagic[8] = {'T', 'H', 'J', 'R', 'N', 'L', '0', '5'};
 
 // In front of everything, twice: a flipped bit, or a lost block, costs no run.
 inline constexpr std::uint64_t kPreambleOffsets[2] = {0, 4096};
