@@ -48,8 +48,9 @@ std::string_view state_of(NodeStatus const& node) {
 
 double seconds(std::uint64_t nanoseconds) { return static_cast<double>(nanoseconds) / 1e9; }
 
+// A producer that the committer has not met yet has no counts.
 double waited(std::vector<std::uint64_t> const& counts) {
-    return seconds(counts[static_cast<std::size_t>(Count::append_wait_ns)]);
+    return counts.empty() ? 0 : seconds(counts[static_cast<std::size_t>(Count::append_wait_ns)]);
 }
 
 void bind_producers(nb::module_& module) {

@@ -118,6 +118,17 @@ def test_the_figures_are_those_that_the_writer_has(tmp_path: Path) -> None:
         assert abs(figures.durable_lag - out.status().durable_lag) < 30
 
 
+def test_producers_that_the_committer_has_not_met_have_a_status(tmp_path: Path) -> None:
+    states = set()
+    with tw.create(tmp_path / "run.h5", tw.schema({"t": {"x": tw.float64}})) as out:
+        for _ in range(300):
+            with out.producer("t"):
+                status = out.status()
+                states |= {each.state for each in status.producers}
+                assert all(each.waited >= 0 for each in status.producers)
+    assert "attaching" in states
+
+
 def test_units_that_are_not_durable_are_counted(tmp_path: Path) -> None:
     path = tmp_path / "run.h5"
     with tw.create(path, SCHEMA, tuning={"flush_interval": 3600}) as out:
