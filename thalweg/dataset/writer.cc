@@ -360,7 +360,8 @@ void Writer::abandon() {
     try {
         committer()->finish();
         // It does not ask again which producers live: one that has died since may have published more.
-        if (committer()->has_everything()) base::SharedMemory::unlink(ledger.name());
+        if (committer()->has_everything())
+            remove_memory(run_->head.id, {ledger.head().memory_folder}, ledger.head().node);
     } catch (std::exception const&) {
         // The journal has what it has; what is still in shared memory stays there for `recover`.
     }
