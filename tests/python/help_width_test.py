@@ -27,6 +27,7 @@ def test_no_line_of_any_help_is_wider_than_the_terminal(width: int, monkeypatch:
     for words in all_words:
         done = CliRunner(env={"COLUMNS": str(width)}).invoke(cli.app, [*words, "--help"])
         assert done.exit_code == 0, done.output
+        assert "[]" not in done.output, words
         lines = done.output.splitlines()
         assert max(cell_len(line) for line in lines) <= width, (words, max(lines, key=cell_len))
         pairs = itertools.pairwise(lines)
@@ -38,3 +39,11 @@ def is_broken_too_early(line: str, after: str, width: int) -> bool:
     if line.startswith(("│", "╭", "╰")) or not after[1:2].islower():
         return False
     return bool(line.strip()) and cell_len(line.rstrip()) + 1 + len(after.split()[0]) < width - 1
+
+
+def test_brackets_of_help_texts_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+    cli.register()
+    for command in ("watch", "serve", "tdpac"):
+        done = CliRunner(env={"COLUMNS": "120"}).invoke(cli.app, [command, "--help"])
+        assert f"pip install thalweg[{command}]" in " ".join(done.output.split()), done.output

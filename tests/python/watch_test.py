@@ -249,7 +249,8 @@ def test_only_pages_of_this_server_see_the_run(shown) -> None:
     assert b"style=" not in answer.body
     assert shown.get("/", {"Host": "evil.example"}).status == 421
     assert shown.get("/", {"Origin": "http://evil.example"}).status == 403
-    assert shown.get("/metrics/", {"Sec-Fetch-Site": "cross-site"}).status == 403
+    for path in ("/metrics", "/metrics/"):
+        assert shown.get(path, {"Sec-Fetch-Site": "cross-site"}).status == 403
     assert shown.get("/../server.py").status == 404
     assert shown.get("/watch.js", method="POST").status == 405
     for headers, status in (({"Origin": "http://evil.example"}, 403), ({"Origin": "null"}, 403)):
@@ -262,7 +263,7 @@ def test_only_pages_of_this_server_see_the_run(shown) -> None:
 
 def test_a_token_is_asked_for_and_kept_as_a_cookie(closed: Path, files: Path) -> None:
     with watched(closed, "--token-file", files / "token") as server:
-        for path in ("/", "/watch.js", "/metrics/", "/?token=wrong"):
+        for path in ("/", "/watch.js", "/metrics", "/metrics/", "/?token=wrong"):
             assert server.get(path).status == 401
         with pytest.raises(InvalidStatus), viewer(server):
             pass
@@ -314,7 +315,7 @@ def test_viewers_that_do_not_read_hold_no_other_up(shown) -> None:
         while time.monotonic() < end:
             page.take()
         assert len(page.sizes) - before >= 2
-        text = shown.get("/metrics/").body.decode()
+        text = shown.get("/metrics").body.decode()
         assert "thalweg_watch_viewers 11.0" in text
 
 

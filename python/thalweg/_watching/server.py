@@ -18,6 +18,7 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Mount, Route, WebSocketRoute
+from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from thalweg._base.address import url_of
@@ -47,6 +48,16 @@ class WatchOptions:
     interval_s: float = 0.25
     ends_with_run: bool = False
     """Whether the server ends when it has shown a closed run to its end."""
+
+
+class _Application:
+    """An ASGI application for Route, which takes a function for one that answers requests."""
+
+    def __init__(self, application: ASGIApp) -> None:
+        self._application = application
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._application(scope, receive, send)
 
 
 @dataclass
@@ -140,6 +151,7 @@ class Server:
         registry.register(WatchCollector(self.watcher))
         routes = [
             WebSocketRoute("/live", self._live),
+            Route("/metrics", _Application(make_asgi_app(registry))),
             Mount("/metrics", make_asgi_app(registry)),
             Route("/favicon.ico", lambda _: Response(status_code=204)),
             Route("/{name:path}", self._file),

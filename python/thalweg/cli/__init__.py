@@ -13,7 +13,7 @@ from itertools import takewhile
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from thalweg import __version__
@@ -34,6 +34,25 @@ class _Commands(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         with _interrupts_are_errors():
             return super().invoke(ctx)
+
+
+class _Command(TyperCommand):
+    """Shows brackets in its help texts as they are: rich takes them for markup."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        from rich.markup import escape  # here, since few commands show a help
+
+        options = [each for each in self.params if getattr(each, "help", None)]
+        plain = self.help, [each.help for each in options]  # type: ignore[attr-defined]
+        self.help = escape(self.help or "")
+        for each in options:
+            each.help = escape(each.help)  # type: ignore[attr-defined]
+        try:
+            super().format_help(ctx, formatter)
+        finally:
+            self.help = plain[0]
+            for each, text in zip(options, plain[1], strict=True):
+                each.help = text  # type: ignore[attr-defined]
 
 
 @contextmanager
@@ -86,6 +105,7 @@ def _unfold(commands: typer.Typer) -> None:
     for command in commands.registered_commands:
         text = cleandoc(command.help or (command.callback and command.callback.__doc__) or "")
         command.help = "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
+        command.cls = _Command
     for group in commands.registered_groups:
         if group.typer_instance is not None:
             _unfold(group.typer_instance)

@@ -34,7 +34,7 @@ def derive(
         ),
     ],
     trust: Annotated[
-        str | None, typer.Argument(hidden=True, metavar="", help="The word `trust` after --resume.")
+        str | None, typer.Argument(hidden=True, metavar="trust", help="The word `trust` after --resume.")
     ] = None,
     input_: Annotated[
         list[str] | None,
