@@ -333,7 +333,9 @@ class _Moment:
 
     def sentence(self, before: "_Moment", elapsed_s: float) -> str:
         if self.state not in ("running", "paused"):
-            return f"{self.state}: send POST /control/start to begin a run"
+            verbs = "start" if self.state == "configured" else "configure, and then /control/start,"
+            return f"{self.state}: send POST /control/{verbs} to begin a run"
+        before = self._counted_like(before)
         seconds = max(self.time_s - before.time_s, 1e-9)
         busy = min(1.0, (self.busy_ns - before.busy_ns) / 1e9 / seconds)
         state = " (paused)" if self.state == "paused" else ", waiting for collectors" if busy > _MOSTLY else ""
@@ -343,6 +345,12 @@ class _Moment:
             f"{self._sent_since(before)}, {self.incomplete:,} incomplete, "
             f"index {self.fill:.0%} full, busy {busy:.0%}{state}"
         )
+
+    def _counted_like(self, before: "_Moment") -> "_Moment":
+        """Returns `before`, or zeros at its time if another run has begun since: its counts begin at zero."""
+        if self.packets >= before.packets and self.busy_ns >= before.busy_ns:
+            return before
+        return replace(before, events=0, packets=0, sent_bytes=0, busy_ns=0)
 
     def ending_sentence(self, before: "_Moment") -> str:
         return f"waiting for collectors to fetch the rest: {self._sent_since(before)} (Ctrl-C: do not wait)"
