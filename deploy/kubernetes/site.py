@@ -12,7 +12,10 @@ import sys
 import tomllib
 from pathlib import Path
 
-import yaml
+try:
+    import yaml
+except ImportError:
+    sys.exit("site.py reads and writes YAML, and PyYAML is not installed: run `pip install pyyaml` for this Python")
 
 from thalweg import _core
 from thalweg._base.errors import Error, UsageError
