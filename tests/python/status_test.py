@@ -108,6 +108,7 @@ def test_the_figures_are_those_that_the_writer_has(tmp_path: Path) -> None:
     with tw.create(path, SCHEMA, tuning={"flush_interval": 3600, "staging_bytes": "64KiB"}) as out:
         out.producer("a").append(x=np.arange(200_000))
         out.producer("b").append(x=range(3))
+        when(lambda: out.status().rows == 200_003)  # the committer has met both
         mine, theirs = out.status(), tw.open(path).status()
         (figures,) = theirs.figures
         assert theirs.rows == mine.rows == 200_003
