@@ -227,6 +227,14 @@ def in_with(kind: Kind) -> None:
     refused("was closed by close", lambda: kind.run["t"])
 
 
+def has_a_status(kind: Kind) -> bool:
+    """Whether it has one, or says that it is no run of Thalweg, in an error that names the file."""
+    try:
+        return kind.run.status().rows is None or kind.run.status().rows >= 0
+    except tw.Error as error:
+        return str(kind.run.path) in str(error)
+
+
 RUN: dict[str, Callable[[Kind], Any]] = {
     "__contains__": lambda kind: assert_("t" in kind.run and "nothing" not in kind.run),
     "__enter__": in_with,
@@ -257,6 +265,7 @@ RUN: dict[str, Callable[[Kind], Any]] = {
     "problems": lambda kind: assert_(kind.run.problems == ()),
     "refresh": lambda kind: assert_(is_same(kind.run.refresh()["t"].read(), kind)),
     "schema": lambda kind: assert_(list(kind.run.schema) == ["t"]),
+    "status": lambda kind: assert_(has_a_status(kind)),
     "units": lambda kind: assert_(kind.run.units == ()),
     "values": lambda kind: assert_([len(each) for each in kind.run.values()] == [len(kind.rows)]),
 }
