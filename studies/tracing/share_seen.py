@@ -34,7 +34,7 @@ REFUSED = ("EBADF", "ESPIPE", "EINVAL", "EXDEV", "EOPNOTSUPP", "ENOSYS", "EFAULT
 OWN = re.compile(r"</proc/\d+/(io|cmdline)>|^\(\d+<[^>]*>, .*, 1023, 0\)$")
 """What the tracing library reads in the program: of its process, and the head of a program that it starts."""
 FILE = re.compile(r"\(\d+<([^>]*)>")
-TOLERANCE, UNCERTAIN_BYTES, UNCERTAIN_CALLS = 0.02, 64 << 10, 8
+TOLERANCE, UNCERTAIN_BYTES, UNCERTAIN_CALLS = 0.02, 64 << 10, 4
 MARKS = ("<!-- coverage -->", "<!-- end of coverage -->")
 
 

@@ -27,23 +27,32 @@ static long read_of_program(int fd, void* to, size_t size, uint64_t at) {
     return got;
 }
 
-static bool read_at(int fd, void* to, size_t size, uint64_t at) {
-    return read_of_program(fd, to, size, at) == (long)size;
+// The beginning of a program's file. All that is asked of the file is in it as a rule.
+struct head {
+    int fd;
+    size_t size;
+    char bytes[HEAD_BYTES];
+};
+
+static bool read_at(struct head const* head, void* to, size_t size, uint64_t at) {
+    if (at > head->size || size > head->size - at) return read_of_program(head->fd, to, size, at) == (long)size;
+    memcpy(to, head->bytes + at, size);
+    return true;
 }
 
 // Returns why the program, which is an ELF file, would be disturbed by this library, or NULL.
-static char const* why_not_elf(int fd, char const* head) {
+static char const* why_not_elf(struct head const* head) {
     Elf64_Ehdr header;
-    memcpy(&header, head, sizeof header);
+    memcpy(&header, head->bytes, sizeof header);
     if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_machine != OUR_MACHINE)
         return "is for another kind of processor than the tracing library (such as 32 bits)";
     for (int i = 0; i < header.e_phnum; ++i) {
         Elf64_Phdr part;
-        if (!read_at(fd, &part, sizeof part, header.e_phoff + (uint64_t)i * header.e_phentsize)) return NULL;
+        if (!read_at(head, &part, sizeof part, header.e_phoff + (uint64_t)i * header.e_phentsize)) return NULL;
         if (part.p_type != PT_INTERP) continue;
         char loader[256] = "";
         size_t const size = part.p_filesz < sizeof loader - 1 ? part.p_filesz : sizeof loader - 1;
-        if (!read_at(fd, loader, size, part.p_offset)) return NULL;
+        if (!read_at(head, loader, size, part.p_offset)) return NULL;
         return strstr(loader, "ld-linux") ? NULL : "is for another C library than the tracing library (such as musl)";
     }
     return NULL; // it is static, and no library is loaded into it
@@ -51,18 +60,20 @@ static char const* why_not_elf(int fd, char const* head) {
 
 // Returns why this program, or the one that interprets it, would be disturbed by this library, or NULL.
 static char const* why_not_file(char const* path) {
-    char head[HEAD_BYTES];
+    struct head head;
     for (int i = 0; i < MOST_INTERPRETERS; ++i) {
-        int const fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
-        if (fd < 0) return NULL;
-        long const got = read_of_program(fd, head, sizeof head - 1, 0);
-        bool const is_elf = got >= (long)sizeof(Elf64_Ehdr) && memcmp(head, ELFMAG, SELFMAG) == 0;
-        char const* const why = is_elf ? why_not_elf(fd, head) : NULL;
-        syscall(SYS_close, fd);
-        if (is_elf || got < 3 || memcmp(head, "#!", 2) != 0) return why;
-        head[got] = 0;
-        path = head + 2 + strspn(head + 2, " \t");
-        head[path - head + (long)strcspn(path, " \t\n")] = 0;
+        head.fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+        if (head.fd < 0) return NULL;
+        char* const bytes = head.bytes;
+        long const got = read_of_program(head.fd, bytes, sizeof head.bytes - 1, 0);
+        head.size = got > 0 ? (size_t)got : 0;
+        bool const is_elf = head.size >= sizeof(Elf64_Ehdr) && memcmp(bytes, ELFMAG, SELFMAG) == 0;
+        char const* const why = is_elf ? why_not_elf(&head) : NULL;
+        syscall(SYS_close, head.fd);
+        if (is_elf || head.size < 3 || memcmp(bytes, "#!", 2) != 0) return why;
+        bytes[head.size] = 0;
+        path = bytes + 2 + strspn(bytes + 2, " \t");
+        bytes[path - bytes + (long)strcspn(path, " \t\n")] = 0;
     }
     return NULL;
 }
