@@ -48,10 +48,7 @@ std::string_view state_of(NodeStatus const& node) {
 
 double seconds(std::uint64_t nanoseconds) { return static_cast<double>(nanoseconds) / 1e9; }
 
-// A producer that the committer has not met yet has no counts.
-double waited(std::vector<std::uint64_t> const& counts) {
-    return counts.empty() ? 0 : seconds(counts[static_cast<std::size_t>(Count::append_wait_ns)]);
-}
+double waited(Counts const& counts) { return seconds(counts[static_cast<std::size_t>(Count::append_wait_ns)]); }
 
 void bind_producers(nb::module_& module) {
     bind_struct<&ProducerStatus::table, &ProducerStatus::rows, &ProducerStatus::number, &ProducerStatus::named,

@@ -323,23 +323,10 @@ void Committer::end_flush(std::uint64_t now) {
 
 CommitStatus Committer::status() const {
     CommitStatus status;
-    auto const& ledger = *run_.ledger;
     producers_.add_to(status);
-    status.pages = figures_.pages;
-    status.claimed_bytes = ledger.head().claimed;
-    status.journal_bytes = figures_.journal_bytes;
-    auto const now = base::monotonic_ns();
-    status.durable_lag_ns = now - std::min(now, figures_.durable_ns.load());
-    // In this order, so that what happens meanwhile makes the numbers worse than it is, and not better.
-    auto const after_ns = figures_.units_after_ns.load(), durable = figures_.units_durable.load();
-    status.units_committed = ledger.head().units_committed;
-    status.units_not_durable = status.units_committed - std::min(status.units_committed, durable);
-    if (status.units_not_durable > 0) status.units_oldest_age_ns = now - std::min(now, after_ns);
-    status.memory = ledger.memory_place();
-    status.sync_ns = figures_.sync_ns;
+    read_committed(*run_.ledger, figures_, status);
     status.cpu_ns = figures_.cpu_ns;
-    status.has_failed = ledger.head().state == LedgerState::failed;
-    status.failure = status.has_failed ? ledger.head().failure : ledger.room_problem();
+    status.has_failed = run_.ledger->head().state == LedgerState::failed;
     return status;
 }
 

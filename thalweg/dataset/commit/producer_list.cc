@@ -25,9 +25,7 @@ std::uint64_t bytes_in_no_page(Staging const& staging) {
 } // namespace
 
 ProducerList::ProducerList(OpenRun& run, StatusBoard const& board)
-    : run_(run), board_(board), met_(run.ledger->slots()), ended_(run.head.schema.tables.size()) {
-    for (auto& ended : ended_) ended.counts.resize(static_cast<std::size_t>(Count::count_));
-}
+    : run_(run), board_(board), met_(run.ledger->slots()), ended_(run.head.schema.tables.size()) {}
 
 void ProducerList::admit(JournalWriter& journal) {
     auto& ledger = *run_.ledger;

@@ -1,6 +1,5 @@
 #include "thalweg/dataset/read/run_status.h"
 
-#include <algorithm>
 #include <cerrno>
 #include <fmt/format.h>
 
@@ -27,7 +26,6 @@ std::optional<ProducerStatus> producer_in(Ledger& ledger, model::RunHead const& 
     status.state = state;
     if (status.table >= head.columns.size())
         base::fail_data({fmt::format("the status of {} cannot be read", ledger.head().path), "its memory is damaged"});
-    status.counts.resize(static_cast<std::size_t>(Count::count_));
     if (state == SlotState::attaching) return status; // it has no memory yet
     auto const staging =
         Staging::open(ledger.open_staging(index), head.columns[status.table], head.layouts[status.table]);
@@ -79,25 +77,6 @@ NodeFigures producers_of(Ledger& ledger, StatusBoard const& board, model::RunHea
     }
 }
 
-// As Writer::status has it: in this order, so that what happens meanwhile makes the numbers worse than it is.
-void add_committed(Ledger const& ledger, StatusBoard const& board, NodeFigures& figures) {
-    auto const& shared = ledger.head();
-    auto const& committer = board.figures();
-    auto const durable_ns = committer.durable_ns.load(), after_ns = committer.units_after_ns.load();
-    auto const units_durable = committer.units_durable.load();
-    auto const now = base::monotonic_ns();
-    figures.pages = committer.pages;
-    figures.claimed_bytes = shared.claimed;
-    figures.journal_bytes = committer.journal_bytes;
-    figures.durable_lag_ns = now - std::min(now, durable_ns);
-    figures.sync_ns = committer.sync_ns;
-    figures.units_committed = shared.units_committed;
-    figures.units_not_durable = figures.units_committed - std::min(figures.units_committed, units_durable);
-    if (figures.units_not_durable > 0) figures.units_oldest_age_ns = now - std::min(now, after_ns);
-    figures.memory = ledger.memory_place();
-    figures.failure = shared.state == LedgerState::failed ? shared.failure : ledger.room_problem();
-}
-
 std::optional<NodeFigures> figures_of(Ledger& ledger, model::RunHead const& head) {
     auto const board = StatusBoard::attach(ledger);
     if (!board) return std::nullopt;
@@ -105,7 +84,7 @@ std::optional<NodeFigures> figures_of(Ledger& ledger, model::RunHead const& head
         base::fail_data({fmt::format("the status of {} cannot be read", ledger.head().path), "its memory is damaged"});
     auto figures = producers_of(ledger, *board, head);
     for (auto& producer : figures.producers) producer.is_alive = base::is_alive(producer.status.process);
-    add_committed(ledger, *board, figures);
+    read_committed(ledger, board->figures(), figures);
     return figures;
 }
 

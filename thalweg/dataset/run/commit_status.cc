@@ -6,8 +6,8 @@ namespace thalweg::dataset {
 
 void read_counts(Staging const& staging, ProducerStatus& status) {
     status.rows = staging.rows_counted();
-    status.counts.clear();
-    for (auto const& count : staging.head().counts) status.counts.push_back(count.load(std::memory_order_relaxed));
+    auto const& counts = staging.head().counts;
+    for (std::size_t i = 0; i < counts.size(); ++i) status.counts[i] = counts[i].load(std::memory_order_relaxed);
     status.named.clear();
     for (auto const& counter : staging.head().named) {
         std::string const name(counter.name, ::strnlen(counter.name, sizeof counter.name));

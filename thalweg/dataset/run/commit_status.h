@@ -18,8 +18,8 @@ struct ProducerStatus {
     std::size_t table = 0;
     base::ProcessId process;
     SlotState state = SlotState::free;
-    std::uint64_t rows = 0;            // that count
-    std::vector<std::uint64_t> counts; // by Count
+    std::uint64_t rows = 0; // that count
+    Counts counts{};
     std::map<std::string, std::uint64_t> named;
     double staging_fill = 0; // of the fullest column, 0 to 1
     // By column: the first so many items would survive a power cut. Empty: there was no flush yet.
@@ -35,7 +35,7 @@ struct EndedProducers {
     std::uint64_t died = 0;      // among them
     std::uint64_t abandoned = 0; // among them: their workers ended on an exception
     std::uint64_t rows = 0;
-    std::vector<std::uint64_t> counts; // by Count
+    Counts counts{};
     std::map<std::string, std::uint64_t> named;
 };
 

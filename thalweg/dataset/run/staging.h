@@ -42,6 +42,8 @@ enum class Count : std::uint32_t {
     count_
 };
 
+using Counts = std::array<std::uint64_t, static_cast<std::size_t>(Count::count_)>; // by Count
+
 // What a source counts beside its rows: its name says what it means.
 struct NamedCounter {
     char name[24]; // set once, before the counter is used

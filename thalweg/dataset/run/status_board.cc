@@ -112,7 +112,7 @@ void StatusBoard::set_sums(std::size_t table, EndedProducers const& ended) const
 EndedProducers StatusBoard::read_sums(std::size_t table) const {
     auto const& sums = tables_[table];
     EndedProducers ended{sums.producers, sums.died, sums.abandoned, sums.rows, {}, {}};
-    for (auto const& count : sums.counts) ended.counts.push_back(count);
+    for (std::size_t i = 0; i < sums.counts.size(); ++i) ended.counts[i] = sums.counts[i];
     for (auto const& counter : sums.named) {
         if (counter.name[0] != 0) ended.named[name_of(counter)] = counter.value;
     }

@@ -6,12 +6,14 @@
 // number before and after has counted each producer once.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 
+#include "thalweg/base/clock.h"
 #include "thalweg/base/memory.h"
 #include "thalweg/dataset/run/commit_status.h"
 #include "thalweg/dataset/run/ledger.h"
@@ -77,5 +79,25 @@ class StatusBoard {
     base::SharedMemory memory_;
     TableSums* tables_;
 };
+
+// Puts how far the committer is into the status of its run: for the process that writes it, and for any other one. In
+// this order, so that what happens meanwhile makes the numbers worse than it is, and not better.
+template <typename Status>
+void read_committed(Ledger const& ledger, CommitterFigures const& committer, Status& status) {
+    auto const& shared = ledger.head();
+    auto const durable_ns = committer.durable_ns.load(), after_ns = committer.units_after_ns.load();
+    auto const units_durable = committer.units_durable.load();
+    auto const now = base::monotonic_ns();
+    status.pages = committer.pages;
+    status.claimed_bytes = shared.claimed;
+    status.journal_bytes = committer.journal_bytes;
+    status.durable_lag_ns = now - std::min(now, durable_ns);
+    status.sync_ns = committer.sync_ns;
+    status.units_committed = shared.units_committed;
+    status.units_not_durable = status.units_committed - std::min(status.units_committed, units_durable);
+    if (status.units_not_durable > 0) status.units_oldest_age_ns = now - std::min(now, after_ns);
+    status.memory = ledger.memory_place();
+    status.failure = shared.state == LedgerState::failed ? shared.failure : ledger.room_problem();
+}
 
 } // namespace thalweg::dataset
