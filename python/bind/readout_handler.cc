@@ -92,7 +92,8 @@ void bind_readout_handler(nb::module_& module) {
     nb::class_<Handler>(module, "Handler")
         .def(nb::init<HandlerConfig const&>(), nb::arg("config"), WithoutGil())
         .def("configure", &Handler::configure, WithoutGil())
-        .def("start", &Handler::start, nb::arg("run"), nb::arg("timeout_ns"), WithoutGil())
+        .def("start", &Handler::start, nb::arg("run"), nb::arg("timeout_ns"), nb::arg("tries_again") = false,
+             WithoutGil())
         .def("pause", &Handler::pause, WithoutGil())
         .def("resume", &Handler::resume, WithoutGil())
         .def("stop", &Handler::stop, nb::arg("drain_ns"), WithoutGil())

@@ -77,7 +77,7 @@ def test_control_needs_the_token_and_a_name_of_this_machine(make: Make) -> None:
         assert (code, TOKEN in text) == (status, False), text
     assert ask(over_tcp(readout), "GET", "/metrics", Host="rebound.example")[0] == 421
     assert ask(over_tcp(readout), "GET", "/metrics", Host="DH0.readout:80")[0] == 200
-    assert ask(over_tcp(readout), "GET", "/readyz") == (503, "dh0 is configured\n")
+    assert ask(over_tcp(readout), "GET", "/readyz") == (503, "dh0 is configured: POST /control/start begins a run\n")
     card = started_card(readout)
     assert ask(over_tcp(readout), "POST", "/control/start", **right) == (200, "dh0 is running\n")
     handler.stop(*UNCOLLECTED)
@@ -149,7 +149,8 @@ def test_pages_answer_while_a_run_drains(make: Make) -> None:
     stopped: list[Answer] = []
     stopping = threading.Thread(target=stop)
     stopping.start()
-    wait_for(lambda: readout.ask("/readyz") == (503, "dh0 is stopped\n"), "the run drains", seconds=30)
+    draining = (503, "dh0 is stopped: collectors fetch the rest of run 1\n")
+    wait_for(lambda: readout.ask("/readyz") == draining, "the run drains", seconds=30)
     for page in ["/healthz", "/metrics"]:
         begin_s = time.monotonic()
         assert readout.ask(page)[0] == 200

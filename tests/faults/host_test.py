@@ -58,6 +58,9 @@ def test_one_page_has_the_metrics_of_all(make_host: MakeHost) -> None:
     assert host.ask("/healthz") == (200, "ok\n")
     status, why = host.ask("/readyz")  # there are no cards
     assert (status, why.count("\n")) == (503, 2), why
+    for line, number in zip(why.splitlines(), range(2), strict=True):
+        assert f"to begin a run: handler dh{number} has no card (" in line
+        assert host.card_name(number) in line
     assert host.ask("/none")[0] == 404
 
 
@@ -167,7 +170,9 @@ def test_a_handler_that_cannot_run_is_given_up_and_the_others_go_on(make_host: M
     assert "it is given up, and not started again (it has failed 3 times within 120 s)" in supervisor.said
     assert host.metric("host_handler_starts_total", 1) == 3
     assert host.control(1, "start")[0] == 503
-    assert "dh1: it is given up" in host.ask("/readyz")[1]
+    of_dh1 = next(line for line in host.ask("/readyz")[1].splitlines() if line.startswith("dh1: "))
+    assert of_dh1.startswith("dh1: it is given up (it has ended with exit code ")
+    assert "after it had said: thalweg: cannot listen" in of_dh1  # what an operator would look for in the log
     card.stop()
     supervisor.terminate()
     host.expect_nothing_lost(0, collector)

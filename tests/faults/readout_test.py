@@ -272,7 +272,7 @@ def test_run_control_over_http(make: Make) -> None:
     readout = make(token="sesame")
     card, (handler,), collector = readout.run("run.root")
     assert readout.control("pause") == 200
-    assert readout.ask("/readyz") == (503, "dh0 is paused\n")
+    assert readout.ask("/readyz") == (503, "dh0 is paused: POST /control/resume lets it read on\n")
     wait_for(lambda: stands_still(readout), "nothing is read any more")
     assert readout.control("start") == 409
     assert readout.control("hurry") == 404
@@ -371,7 +371,10 @@ def test_no_card_there(make: Make) -> None:
     handler = readout.handler()
     handler.wait_for("waiting for the card: handler dh0 has no card")
     assert readout.ask("/healthz")[0] == 200
-    assert readout.ask("/readyz") == (503, "dh0 is configured\n")
+    status, why = readout.ask("/readyz")
+    assert status == 503
+    assert why.startswith("dh0 is configured: it tries again and again to begin a run: handler dh0 has no card (")
+    assert readout.card_name in why
     stop_all(handler)
     collector = readout.collector("run.root")
     collector.wait_for(f"waiting for {readout.address()}")

@@ -14,6 +14,7 @@ from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
 from dashboards.alerts import ALERTS
+from dashboards.metrics import metrics_of
 
 DEPLOY = Path(__file__).parents[2] / "deploy" / "grafana"
 NAMES = [alert.name for alerts in ALERTS.values() for alert in alerts]
@@ -70,6 +71,14 @@ def test_promtool_finds_nothing_wrong(promtool: str) -> None:
     assert (code, f"{len(NAMES)} rules found" in said) == (0, True), said
     code, said = run(promtool, "check", "config", DEPLOY / "prometheus.yml")
     assert code == 0, said
+
+
+def test_a_sum_beside_its_parts_is_refused() -> None:
+    """In every sum() of a query it would count twice."""
+    page = '# TYPE a_total counter\na_total{handler="dh0"} 3\n'
+    assert [(metric.name, metric.labels) for metric in metrics_of(page)] == [("a_total", ("handler",))]
+    with pytest.raises(ValueError, match="samples of a have different labels"):
+        metrics_of(page + 'a_total{handler="dh0",thread="0"} 2\na_total{handler="dh0",thread="1"} 1\n')
 
 
 @pytest.mark.parametrize("name", ["readout", "record"])

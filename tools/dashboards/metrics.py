@@ -18,10 +18,17 @@ class Metric:
 
 
 def metrics_of(exposition: str) -> list[Metric]:
-    """Returns the metrics of a page `/metrics` in the order of the page. Raises ValueError if it is none."""
+    """Returns the metrics of a page `/metrics` in the order of the page. Raises ValueError if it is none.
+
+    It is also raised if the samples of one metric have different labels: a sum beside its parts would count twice."""
     found = []
     for family in text_string_to_metric_families(exposition):
-        labels = tuple(dict.fromkeys(label for sample in family.samples for label in sample.labels if label != "le"))
+        kinds = {tuple(label for label in sample.labels if label != "le") for sample in family.samples}
+        if len(kinds) > 1:
+            raise ValueError(
+                f"samples of {family.name} have different labels ({sorted(kinds)}): give parts and their sum two names"
+            )
+        labels = kinds.pop() if kinds else ()
         name = f"{family.name}_total" if family.type == "counter" else family.name
         found.append(Metric(name, family.type, labels, family.documentation))
     return found

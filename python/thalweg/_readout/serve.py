@@ -206,16 +206,16 @@ class Serving:
                 with self._in_control():
                     if self._handler.state != "configured":
                         return
-                    self._begin_run(self._options.run)
+                    self._begin_run(self._options.run, tries_again=True)
                 return
             except UsageError:
                 raise
             except Error as error:
                 show(self._live, self._notifier, f"waiting for the card: {error}")
 
-    def _begin_run(self, number: int) -> None:
+    def _begin_run(self, number: int, *, tries_again: bool = False) -> None:
         self._renew_report()
-        self._handler.start(number, _LOOK_FOR_CARD_NS)
+        self._handler.start(number, _LOOK_FOR_CARD_NS, tries_again=tries_again)
         self._begin_s = time.monotonic()
 
     def _end_run(self, drain_s: float) -> None:

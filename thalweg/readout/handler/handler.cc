@@ -90,7 +90,7 @@ void Handler::configure() {
     server_->set_state(ReadoutState::configured);
 }
 
-felix::DmaReader Handler::wait_for_card(std::uint64_t timeout_ns) const {
+felix::DmaReader Handler::wait_for_card(std::uint64_t timeout_ns) {
     auto const end_ns = base::monotonic_ns() + timeout_ns;
     while (true) {
         try {
@@ -121,8 +121,30 @@ void Handler::check_depth(felix::BlockFormat const& format) const {
                       "raise index.events"});
 }
 
-void Handler::start(std::uint32_t number, std::uint64_t timeout_ns) {
+void Handler::start(std::uint32_t number, std::uint64_t timeout_ns, bool tries_again) {
     require({ReadoutState::configured}, "start");
+    if (tries_again) note_first_start();
+    try {
+        begin_run(number, timeout_ns);
+        note_start("");
+    } catch (std::exception const& error) {
+        note_start(fmt::format("{}: {}", tries_again ? "it tries again and again to begin a run" : "it has not started",
+                               error.what()));
+        throw;
+    }
+}
+
+void Handler::note_first_start() {
+    base::Lock const lock(run_mutex_);
+    if (start_note_.empty()) start_note_ = "it looks for its card";
+}
+
+void Handler::note_start(std::string text) {
+    base::Lock const lock(run_mutex_);
+    start_note_ = std::move(text);
+}
+
+void Handler::begin_run(std::uint32_t number, std::uint64_t timeout_ns) {
     auto reader = wait_for_card(timeout_ns);
     check_depth(reader.format());
     server_->forget_run(); // frees its memory before the next run needs memory
@@ -304,9 +326,21 @@ Handler::Report Handler::report() const {
     return report;
 }
 
+// Says why a handler reads nothing that is in no run, or is paused, and what brings it further.
+std::string Handler::why_idle(ReadoutState state) const {
+    if (state == ReadoutState::initial) return "POST /control/configure prepares it";
+    if (state == ReadoutState::paused) return "POST /control/resume lets it read on";
+    base::Lock const lock(run_mutex_);
+    if (state == ReadoutState::configured)
+        return start_note_.empty() ? "POST /control/start begins a run" : start_note_;
+    if (!run_->ended) return fmt::format("collectors fetch the rest of run {}", run_->number);
+    return fmt::format("run {} is over, and POST /control/configure and then start begin another one", run_->number);
+}
+
 std::string Handler::not_ready() const {
     auto const state = state_.load();
-    if (state != ReadoutState::running) return fmt::format("{} is {}", config_.name, name_of(state));
+    if (state != ReadoutState::running)
+        return fmt::format("{} is {}: {}", config_.name, name_of(state), why_idle(state));
     base::Lock const lock(run_mutex_);
     if (!run_->builder) return fmt::format("{} changes to another card", config_.name);
     if (!run_->problem.empty()) return run_->problem;

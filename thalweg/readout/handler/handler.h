@@ -29,7 +29,8 @@ class Handler {
     // available.
     void configure();
     // configured -> running. Waits for the card for up to `timeout_ns`; throws base::SystemError if there is none.
-    void start(std::uint32_t run, std::uint64_t timeout_ns);
+    // A caller that `tries_again` does so at once; `not_ready` says which it is.
+    void start(std::uint32_t run, std::uint64_t timeout_ns, bool tries_again = false);
     // running <-> paused: a paused handler leaves blocks in the buffer.
     void pause();
     void resume();
@@ -62,7 +63,8 @@ class Handler {
         std::uint64_t lost() const;
     };
     Report report() const;
-    // Returns why no events come (the state, a card that is gone), or an empty text if all is well.
+    // Returns why nothing is read (the state and what would change it, a card that is not there or gone), or an empty
+    // text if all is well.
     std::string not_ready() const;
     std::vector<trace::Sample> samples() const;
 
@@ -71,7 +73,11 @@ class Handler {
 
     std::vector<GroupReport> group_reports() const THALWEG_REQUIRES(run_mutex_);
     std::uint64_t discarded_before() const;
-    felix::DmaReader wait_for_card(std::uint64_t timeout_ns) const;
+    void begin_run(std::uint32_t number, std::uint64_t timeout_ns);
+    void note_first_start();
+    void note_start(std::string text);
+    std::string why_idle(ReadoutState state) const;
+    felix::DmaReader wait_for_card(std::uint64_t timeout_ns);
     void check_depth(felix::BlockFormat const& format) const;
     void start_builder(felix::DmaReader reader) THALWEG_REQUIRES(run_mutex_);
     void watch_card(std::stop_token const& stop);
@@ -89,6 +95,7 @@ class Handler {
 
     mutable base::Mutex run_mutex_;
     std::unique_ptr<Run> run_ THALWEG_GUARDED_BY(run_mutex_);
+    std::string start_note_ THALWEG_GUARDED_BY(run_mutex_);             // why the last start has not begun a run
     std::uint64_t discarded_before_ THALWEG_GUARDED_BY(run_mutex_) = 0; // including the runs before this one
     std::jthread watcher_;                                              // watches the card
 };

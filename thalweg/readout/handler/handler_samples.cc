@@ -125,8 +125,6 @@ std::vector<trace::Sample> Handler::samples() const {
             static_cast<double>(builder.busy_ns) * 1e-9);
     out.add("build_cpu_seconds_total", "CPU time of the threads that build", kCounter,
             static_cast<double>(builder.cpu_ns) * 1e-9);
-    out.add("serve_cpu_seconds_total", "CPU time of the threads that serve", kCounter,
-            static_cast<double>(report.server_cpu_ns) * 1e-9);
     auto discarded = discarded_before();
     for (auto const& group : report.groups) discarded += group.discarded;
     out.add("fragments_discarded_total", "Fragments that no client had fetched when their run ended", kCounter,

@@ -85,6 +85,9 @@ class Child:
     def pid(self) -> int:
         return self._process.pid
 
+    def age_s(self) -> float:
+        return time.monotonic() - self._begin_s
+
     def ask_to_end(self) -> None:
         """Sends SIGTERM: the first one drains the handler, the second one ends it at once."""
         self._asked += 1

@@ -51,11 +51,17 @@ class HostedHandler:
         self._child: Child | None = None
         self._next_s: float | None = 0.0  # when it is started; None: never again
         self._is_in_run, self._run = not options.hold, options.run  # of the next process
+        self._last_said = ""  # by its process, which may have said why it ends
+        self._why_ended = "it was asked to end"
         self.starts = 0
         self.is_given_up = False
         self.endings: list[Ending] = []
         self.failures = dict.fromkeys(("exit", "signal", "memory"), 0)
         self.results: list[str] = []
+
+    def _pass_said(self, text: str) -> None:
+        self._last_said = text
+        self._say(text)
 
     def _say(self, text: str) -> None:
         self._say_as_host(f"{self.name}: {text}")
@@ -86,8 +92,9 @@ class HostedHandler:
         if self._child is None and self._next_s is not None and time.monotonic() >= self._next_s:
             self._asking.forget()
             self.starts += 1
+            self._last_said = ""
             try:
-                self._child = Child(self.command(), self.group, self._share, self._say)
+                self._child = Child(self.command(), self.group, self._share, self._pass_said)
             except SystemError as error:  # the machine is short of memory or processes: the others go on
                 self._fail("exit", str(error))
 
@@ -100,7 +107,7 @@ class HostedHandler:
 
     def ask_to_end(self) -> None:
         """Asks for an orderly end, or for one at once if it was asked before."""
-        self._next_s = None
+        self._next_s, self._why_ended = None, "it was asked to end"
         if self._child is not None:
             self._child.ask_to_end()
 
@@ -124,6 +131,8 @@ class HostedHandler:
 
     def _fail(self, kind: str, what: str, *, is_wrong_request: bool = False) -> None:
         self.failures[kind] += 1
+        said = f", after it had said: {self._last_said}" if kind == "exit" and self._last_said else ""
+        self._why_ended = f"{what}{said}"
         delay_s = None if is_wrong_request else self._restarts.delay_s(time.monotonic())
         if delay_s is None:
             self.is_given_up, self._next_s = True, None
@@ -150,11 +159,17 @@ class HostedHandler:
         """Returns why no events come from it; empty if they do."""
         seen = self._asking.seen
         if self.is_given_up:
-            return "it is given up"
+            return f"it is given up ({self._why_ended})"
+        if not self.is_running and not self.starts:
+            return "it is not started yet"
         if not self.is_running:
-            return "it has ended, and is started again soon" if self._next_s is not None else "it has ended"
+            again = ", and is started again soon" if self._next_s is not None else ""
+            return f"it does not run{again} ({self._why_ended})"
         if seen.is_there and seen.age_s() > STALE_S:
             return f"it has not answered for {seen.age_s():.0f} s"
+        child = self._child
+        if not seen.is_there and child:
+            return f"it was started {child.age_s():.0f} s ago, and has not answered yet"
         return seen.not_ready
 
     def control(self, verb: str, body: bytes) -> tuple[int, str]:
