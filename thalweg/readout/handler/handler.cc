@@ -19,6 +19,11 @@ constexpr char const* kStates[] = {"initial", "configured", "running", "paused",
 
 void sleep_ns(std::uint64_t ns) { std::this_thread::sleep_for(std::chrono::nanoseconds(ns)); }
 
+std::uint64_t remaining_ns(std::uint64_t end_ns) {
+    auto const now = base::monotonic_ns();
+    return end_ns > now ? end_ns - now : 0;
+}
+
 void add(BuilderCounters& sum, BuilderCounters const& more) {
     sum.blocks += more.blocks;
     sum.foreign_blocks += more.foreign_blocks;
@@ -223,8 +228,8 @@ void Handler::stop(std::uint64_t drain_ns) {
     state_ = ReadoutState::stopped;
     server_->set_state(ReadoutState::stopped);
     server_->end_run();
-    auto const now = base::monotonic_ns();
-    server_->wait_until_cleared(end_ns > now ? end_ns - now : 0);
+    server_->wait_until_cleared(remaining_ns(end_ns));
+    server_->wait_until_told(remaining_ns(end_ns));
     base::Lock const lock(run_mutex_);
     run.earlier = run.counters();
     run.ended = true;

@@ -1,5 +1,6 @@
 #include "thalweg/readout/server/server.h"
 
+#include <algorithm>
 #include <chrono>
 #include <fmt/format.h>
 #include <utility>
@@ -13,6 +14,20 @@
 #include "thalweg/readout/server/server_thread.h"
 
 namespace thalweg::readout {
+namespace {
+
+// Asks each millisecond. Returns false if `is_so` has not become true by then.
+template <typename IsSo> bool becomes(IsSo const& is_so, std::uint64_t timeout_ns) {
+    auto const begin_ns = base::monotonic_ns();
+    for (;;) {
+        auto const now_ns = base::monotonic_ns();
+        if (is_so()) return true;
+        if (now_ns - begin_ns >= timeout_ns) return false;
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+}
+
+} // namespace
 
 struct Server::Shared {
     Shared(ServerConfig server, std::string const& name)
@@ -34,13 +49,7 @@ struct Server::Shared {
 
     bool wait_until_cleared(std::uint64_t timeout_ns) {
         auto& index = *served.index;
-        auto const begin_ns = base::monotonic_ns();
-        for (;;) {
-            auto const now_ns = base::monotonic_ns();
-            if (index.leases().outstanding() == 0 && !index.has_more()) return true;
-            if (now_ns - begin_ns >= timeout_ns) return false;
-            std::this_thread::sleep_for(std::chrono::milliseconds(1));
-        }
+        return becomes([&] { return index.leases().outstanding() == 0 && !index.has_more(); }, timeout_ns);
     }
 
     ServerConfig config;
@@ -108,6 +117,13 @@ bool Server::wait_until_cleared(std::uint64_t timeout_ns) {
     shared_->served.drained = shared_->served.ended;
     shared_->serve();
     return cleared;
+}
+
+bool Server::wait_until_told(std::uint64_t timeout_ns) {
+    auto const is_told = [&] {
+        return std::ranges::all_of(shared_->threads, [](auto const& thread) { return thread->uninformed() == 0; });
+    };
+    return becomes(is_told, timeout_ns);
 }
 
 void Server::stop() {

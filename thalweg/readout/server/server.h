@@ -38,6 +38,10 @@ class Server {
     // Returns true when collectors have cleared everything, and false after `timeout_ns`. Until it returns, a collector
     // does not learn that the run has ended while others hold ranges that may come back.
     bool wait_until_cleared(std::uint64_t timeout_ns);
+    // Call it afterwards. Returns true when each collector that has asked for events, and is still connected, was told
+    // that the run has ended, and false after `timeout_ns`. A server that is gone before can tell it no more, and a
+    // collector that was not told waits for its next run.
+    bool wait_until_told(std::uint64_t timeout_ns);
     // Serves no run any more, and does not use its index again.
     void forget_run();
     // Ends and joins its threads.

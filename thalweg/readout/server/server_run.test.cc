@@ -1,5 +1,6 @@
 #include <array>
 #include <atomic>
+#include <optional>
 #include <vector>
 
 #include "thalweg/readout/server/testing.h"
@@ -69,6 +70,23 @@ TEST_P(ServerRun, WhoNeverClearsHoldsUpTheEndOnlyForAsLongAsTheServerWaits) {
     bob.take({.count = 10, .deadline_ms = 60'000});
     EXPECT_FALSE(server->wait_until_cleared(20'000'000));
     EXPECT_EQ(bob.receive().as<Taken>().ended, 1u);
+}
+
+TEST_P(ServerRun, WhoAskedForEventsIsToldOfTheEndBeforeTheServerMayGo) {
+    start();
+    ring->add(10);
+    auto alice = collector(1);
+    auto bob = std::make_optional(collector(2));
+    EXPECT_EQ(alice.ask(Take{.count = 10}).count, 10u);
+    EXPECT_EQ(bob->ask(Take{.count = 10, .deadline_ms = 1}).count, 0u);
+    EXPECT_TRUE(alice.ask(Clear{kFirst, kRun, 10}));
+    server->end_run();
+    EXPECT_TRUE(server->wait_until_cleared(20'000'000'000));
+    EXPECT_FALSE(server->wait_until_told(20'000'000)) << "neither has a request that could be answered";
+    EXPECT_EQ(alice.ask(Take{.count = 10}).ended, 1u);
+    EXPECT_FALSE(server->wait_until_told(20'000'000)) << "Bob has none";
+    bob.reset();
+    EXPECT_TRUE(server->wait_until_told(20'000'000'000)) << "nobody waits for who has gone";
 }
 
 TEST_P(ServerRun, SamplesSayHowLongRequestsTook) {

@@ -60,6 +60,8 @@ class ServerThread {
     // These are for `each_turn`, which the thread calls between two checks of its sockets. `each_turn` returns how long
     // the thread may sleep.
     transport::Poller& poller() { return poller_; }
+    // Returns the number of collectors that have asked for events and do not know that the run has ended.
+    std::uint64_t uninformed() const { return context_.uninformed.get(); }
     ServedRun const& served() const { return context_.served; }
     std::uint64_t now_ns() const { return context_.now_ns; }
     ServerCounters& own_counters() { return context_.counters; }

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "thalweg/base/shared_number.h"
 #include "thalweg/readout/config.h"
 #include "thalweg/readout/server/byte_buffer.h"
 #include "thalweg/readout/server/connection_quota.h"
@@ -40,6 +41,7 @@ struct ServingContext {
     BufferPool pool = {};
     Index::Pieces pieces = {};
     ServerCounters counters = {};
+    base::SharedNumber uninformed = {}; // collectors that asked for events and do not know that the run has ended
 };
 
 } // namespace thalweg::readout

@@ -23,6 +23,7 @@ std::string problem_of_run(std::string const& name, ServedRun const& served, std
 Session::~Session() {
     for (auto const id : pending_) requests_of_role().remove(id);
     if (admitted_) context_.quota->leave(role_);
+    set_uninformed(false);
 }
 
 std::span<std::byte> Session::room() { return over_ || !may_answer() ? std::span<std::byte>() : space(); }
@@ -93,6 +94,7 @@ void Session::handle(ClientMessage const& message) {
     auto* const index = context_.served.index;
     if (type == MessageType::bye) {
         if (index != nullptr && role_ == ClientRole::collector) index->leases().give_back(owner_, context_.now_ns);
+        set_uninformed(false);
         over_ = true;
         return;
     }
@@ -204,6 +206,7 @@ bool Session::try_take(Request const& request) {
         bool const others_done = served.drained || served.index->leases().outstanding(owner_) == 0;
         taken.ended = others_done && !served.index->has_more();
     }
+    set_uninformed(served.index != nullptr && taken.ended == 0);
     if (taken.count == 0 && taken.ended == 0 && context_.now_ns < request.deadline_ns) return false;
     answered(request.arrived_ns);
     say(MessageType::taken, request.tag, std::as_bytes(std::span(&taken, 1)), std::as_bytes(std::span(more)));
@@ -221,6 +224,13 @@ std::optional<Leases::Taking> Session::take_one(Request const& request, RangeSea
     RangeOwner const owner{owner_, seal};
     return request.left_behind ? served.index->take_left_behind(owner, count, context_.now_ns)
                                : served.index->take(owner, count, min_count, context_.now_ns);
+}
+
+void Session::set_uninformed(bool is_uninformed) {
+    if (std::exchange(is_uninformed_, is_uninformed) == is_uninformed) return;
+    auto& sum = context_.uninformed;
+    THALWEG_ASSERT(is_uninformed || sum.get() > 0, "each uninformed session is counted once");
+    sum.set(sum.get() + (is_uninformed ? 1 : std::uint64_t(-1)));
 }
 
 void Session::keep_pending(Request const& request) {

@@ -91,6 +91,7 @@ class Session {
     void clear(std::vector<Request> const& requests);
     std::optional<Problem> problem_of(Request const& request) const;
     void keep_pending(Request const& request);
+    void set_uninformed(bool is_uninformed);
     void share(ClientMessage const& message);
     void release(ClientMessage const& message);
     void send_events(Request const& request, bool with_open);
@@ -117,6 +118,7 @@ class Session {
     bool admitted_ = false;
     bool is_held_up_ = false;
     std::uint64_t turn_bytes_ = 0; // size of the answers in this turn
+    bool is_uninformed_ = false; // counted in context_.uninformed
     bool over_ = false;
     bool waited_ = false;
     std::vector<std::uint64_t> pending_; // ids
