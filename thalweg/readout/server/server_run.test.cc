@@ -86,7 +86,7 @@ TEST_P(ServerRun, WhoAskedForEventsIsToldOfTheEndBeforeTheServerMayGo) {
     EXPECT_EQ(alice.ask(Take{.count = 10}).ended, 1u);
     EXPECT_FALSE(server->wait_until_told(20'000'000)) << "Bob has none";
     bob.reset();
-    EXPECT_TRUE(server->wait_until_told(20'000'000'000)) << "nobody waits for who has gone";
+    EXPECT_TRUE(server->wait_until_told(20'000'000'000)) << "a client that has gone is not waited for";
 }
 
 TEST_P(ServerRun, SamplesSayHowLongRequestsTook) {

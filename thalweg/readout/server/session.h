@@ -118,7 +118,7 @@ class Session {
     bool admitted_ = false;
     bool is_held_up_ = false;
     std::uint64_t turn_bytes_ = 0; // size of the answers in this turn
-    bool is_uninformed_ = false; // counted in context_.uninformed
+    bool is_uninformed_ = false;   // counted in context_.uninformed
     bool over_ = false;
     bool waited_ = false;
     std::vector<std::uint64_t> pending_; // ids
