@@ -82,6 +82,7 @@ SECONDS = {
     "tests/python/tune_test.py": 60,
     "tests/python/trees_test.py": 25,
     "tests/python/work_unit_test.py": 20,
+    "tests/python/watch_apply_test.py": 60,
     "tests/python/watch_proposal_test.py": 15,
     "tests/python/watch_test.py": 75,
 }

@@ -65,9 +65,9 @@ def test_wrong_proposals_are_answered_and_end_nothing(closed: Path, config: Path
         for wrong, said in (
             ({"kind": "middle"}, "no window 'middle'"),
             ({"table": "ch9"}, "of 'ch9'"),
-            ({"from": 200}, "is empty"),
+            ({"from": 200}, "is empty or inverted"),
             ({"to": None}, "no window"),
-            ({"from": float("nan")}, "is empty"),
+            ({"from": float("nan")}, "an end that is no number"),
         ):
             assert said in asked(page, **{**window, **wrong})["problem"]
         assert "no window" in asked(page, b"\xff")["problem"]

@@ -14,12 +14,11 @@ from browsing import tab
 from live_runs import recovers
 from recording import record, recording, wait_for
 from serving import answer_of
-from watching import viewer, watched
+from watching import check_equal, viewer, watched
 from websockets.exceptions import InvalidStatus
 
 import thalweg as tw
 from thalweg import tdpac
-from thalweg._hits.histogram import BINS
 from thalweg._watching import files as of_page
 
 PHYSICS = "[[site]]\nomega0 = 0.8\neta = 0.3\ndelta = 0.02\n" + "[[detector]]\n" * 5 + "[[detector]]\ndelay = 300\n"
@@ -59,39 +58,6 @@ def closed(files: Path) -> Path:
 def shown(closed: Path, files: Path) -> Iterator:
     with watched(closed, "--config", files / "tdpac.toml") as server:
         yield server
-
-
-def counted(run: Path, config: str) -> tuple[tdpac.Spectra, dict[str, np.ndarray]]:
-    """What the closed run has, counted by other code."""
-    parsed = tdpac.parse_config(config)
-    spectra = tdpac.count(str(run), parsed, parsed.delays_ps)
-    energies, end = {}, 1.3 * parsed.stop[1]
-    while True:
-        with tw.open(run) as opened:
-            for name in spectra.tables:
-                of_table = opened[name].read(["energy"])["energy"].astype(np.float64)
-                found = np.histogram(of_table[(of_table >= 0) & (of_table < end)], BINS, (0, end))[0]
-                energies[name] = energies.get(name, 0) + found
-            following = opened.metadata.get("next_file")
-        if not following:
-            return spectra, energies
-        run = run.with_name(following)
-
-
-def check_equal(page, run: Path, config: str) -> None:
-    spectra, energies = counted(run, config)
-    pairs = page.blocks("pair")
-    assert len(pairs) == len(spectra.tables) * (len(spectra.tables) - 1)
-    for start, first in enumerate(spectra.tables):
-        for stop, second in enumerate(spectra.tables):
-            if start != stop:
-                np.testing.assert_array_equal(pairs[first, second], spectra.counts[start, stop])
-    assert page.status["coincidences"] == spectra.counts.sum() > 100
-    found = page.blocks("energies")
-    for name, expected in energies.items():
-        # An energy at the edge of a bin may be in either one, by a rounding.
-        assert np.abs(np.cumsum(found[name]) - np.cumsum(expected)).max() <= 2
-        assert found[name].sum() == expected.sum()
 
 
 def test_a_closed_run_is_shown_as_tdpac_counts_it(shown, closed: Path) -> None:

@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import thalweg
 from thalweg._hits.histogram import EnergyHistogram
 from thalweg._hits.side_by_side import Hits
+from thalweg._watching.changes import Changes
 from thalweg._watching.proposals import HitMemory, proposal_of
+from thalweg._watching.windows import OF_CONFIGURATION, Windows, check_is_shown, window_of, windows_with
 from thalweg.tdpac import Spectra, SpectraCounter, TdpacConfig, hit_columns
 
 
 class CountedPairs:
     """Raises UsageError if the run does not have what the configuration names."""
 
-    def __init__(self, run: thalweg.Run, config: TdpacConfig, delays_ps: tuple[float, ...] | None) -> None:
-        self._config = config
+    def __init__(self, run: thalweg.Run, config: TdpacConfig, changes: Changes) -> None:
+        self._configured = config
+        windows = changes.windows
+        self._config = config if windows is None else replace(config, start=windows.start, stop=windows.stop)
         self._columns = hit_columns(run, config)
         self.tables = tuple(self._columns)
-        self._delays_ps = delays_ps or config.delays_ps
-        self._counter = SpectraCounter(config, self.tables, self._delays_ps)
+        self._delays_ps = changes.delays_ps or config.delays_ps
+        self._counter = SpectraCounter(self._config, self.tables, self._delays_ps)
         self._memory = HitMemory()
+        self._shown: dict[str, tuple[float, str]] = {}
 
     @property
     def counts(self) -> tuple[int, int]:
@@ -35,7 +41,10 @@ class CountedPairs:
         detector.follower = self._config.follower_of(number)
         detector.energy_unit = "keV" if detector.follower else detector.energy_unit
         detector.windows = self._config.windows_of(number)
-        detector.energies = EnergyHistogram.around(detector.windows)
+        # Energies go as far with any windows: so a viewer can return from low ones.
+        configured = {f"configured {kind}": each for kind, each in self._configured.windows_of(number).items()}
+        detector.energies = EnergyHistogram.around({**configured, **detector.windows})
+        self._shown[detector.name] = float(detector.energies.edges[-1]), detector.energy_unit
 
     def add(self, number: int, hits: Hits) -> None:
         if number < len(self.tables):
@@ -45,9 +54,20 @@ class CountedPairs:
     def pair(self) -> None:
         self._counter.pair()
 
-    def proposal(self, said: bytes) -> dict[str, Any]:
+    def proposal(self, given: Any) -> dict[str, Any]:
         """Returns what a window that a viewer proposes would give. Raises UsageError if it is no window."""
-        return proposal_of(said, self._config, self.tables, self._delays_ps, self._memory.pieces())
+        return proposal_of(given, self._config, self.tables, self._delays_ps, self._memory.pieces())
+
+    def windows_with(self, given: Any, latest: Windows | None) -> Windows | None:
+        """Returns what `latest` becomes by a window that a viewer gives. None: the windows of the configuration. Raises
+        UsageError if it is no window, is outside of what is shown, or overlaps the other one."""
+        if given == OF_CONFIGURATION:
+            return None
+        configured = Windows(self._configured.start, self._configured.stop)
+        kind, window = window_of(given, self._configured, self.tables)
+        check_is_shown(given, *self._shown[given["table"]])
+        changed = windows_with(latest or configured, kind, window)
+        return None if changed == configured else changed
 
     def spectra(self) -> Spectra:
         return self._counter.spectra()

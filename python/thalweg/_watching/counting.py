@@ -13,12 +13,12 @@ import thalweg
 from thalweg._hits.histogram import EnergyHistogram
 from thalweg._hits.side_by_side import Hits, side_by_side
 from thalweg._reading.run import pieces_of
+from thalweg._watching.changes import Changes
 from thalweg._watching.detectors import Signals, detector_of, scope_of
 
 if TYPE_CHECKING:
     from thalweg._watching.coincidences import CountedPairs
 
-Delays = tuple[float, ...]
 _SCOPE_EVERY_S = 1.0
 
 
@@ -29,7 +29,7 @@ class Asked:
     path: str
     signals: Callable[[Any], Signals | None]
     """Finds the columns of a table."""
-    pairs: Callable[[thalweg.Run, Delays | None], CountedPairs] | None = None
+    pairs: Callable[[thalweg.Run, Changes], CountedPairs] | None = None
     """Makes what counts coincidences, if they are counted."""
     configuration: str = ""
     """The text of the configuration by which they are counted and fitted."""
@@ -40,8 +40,9 @@ class Asked:
 class Counting:
     """Raises UsageError if the run cannot be followed, or does not have what the configuration names."""
 
-    def __init__(self, asked: Asked, delays_ps: Delays | None = None) -> None:
+    def __init__(self, asked: Asked, changes: Changes) -> None:
         self._asked = asked
+        self.changes = changes
         self.is_over = False
         self.look_s = 0.0
         """How long the last look for new rows took, without the time in which they were read."""
@@ -49,7 +50,7 @@ class Counting:
         with thalweg.open(asked.path) as run:
             self.following = pieces_of(run)
             found = {name: detector_of(run[name], asked.signals(run[name])) for name in run}
-            self.pairs = asked.pairs(run, delays_ps) if asked.pairs else None
+            self.pairs = asked.pairs(run, changes) if asked.pairs else None
         coincident = self.pairs.tables if self.pairs else ()
         self.detectors = {name: found[name] for name in (*coincident, *found)}
         for each in self.detectors.values():
@@ -60,6 +61,11 @@ class Counting:
         self._numbers = {name: number for number, name in enumerate(self.detectors)}
         self._newest = [0] * len(self.detectors)
         self._next_scope = 0.0
+
+    @property
+    def rows(self) -> int:
+        """The rows of all tables that were read."""
+        return sum(each.rows for each in self.detectors.values())
 
     @property
     def newest_ps(self) -> int:

@@ -21,6 +21,13 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
 }
 
+_KNOWS_TOKEN = "thalweg.knows_token"
+
+
+def knows_token(scope: Scope) -> bool:
+    """Returns whether a request that was let in has shown a token, so that it may change what is shown."""
+    return bool(scope.get(_KNOWS_TOKEN))
+
 
 class Guard:
     """ASGI: in front of all else, for HTTP and WebSockets alike."""
@@ -35,6 +42,7 @@ class Guard:
         refusal = self._refusal(scope)
         token = "" if refusal else self._token_of_address(scope)
         if refusal is None and not token:
+            scope[_KNOWS_TOKEN] = bool(self._access.token)
             await self._application(scope, receive, _with_headers(send))
             return
         answer: Any

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import math
 import threading
 from collections import deque
 from dataclasses import replace
@@ -12,13 +10,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from thalweg._base.errors import UsageError
 from thalweg._hits.side_by_side import Hits
+from thalweg._watching.windows import toml_of, window_of
 from thalweg.tdpac import Spectra, SpectraCounter, TdpacConfig
 
 MEMORY_BYTES = 128 << 20
 """The size for one pass over a run. There are two of them while it is counted again with other delays."""
-_KINDS = ("start", "stop")
 _MOST_POINTS = 400
 _LEAST_RANDOM_BINS = 10
 _AROUND_ZERO_NS = 3.0
@@ -50,7 +47,7 @@ class HitMemory:
 
 
 def proposal_of(
-    said: bytes,
+    given: Any,
     config: TdpacConfig,
     tables: tuple[str, ...],
     delays_ps: tuple[float, ...] | None,
@@ -59,38 +56,22 @@ def proposal_of(
     """Returns what the window that a viewer proposes would give, beside what that of the configuration gives, over the
     same hits.
 
-    said: a JSON object with `kind` ("start" or "stop"), the `table` of a detector, and `from` and `to` in the unit of
-        its energies.
+    given: as for `window_of`.
 
-    Raises UsageError if it is no such object.
+    Raises UsageError if it is no window.
     """
-    kind, window = _asked(said, config, tables)
+    kind, window = window_of(given, config, tables)
     proposed = replace(config, start=window) if kind == "start" else replace(config, stop=window)
     now, then = (_counted(each, tables, delays_ps, pieces) for each in (config, proposed))
     step = max(1, -(-now.counts.shape[2] // _MOST_POINTS))
     return {
         "kind": kind,
-        "toml": f"{kind} = [{window[0]:.6g}, {window[1]:.6g}]",
+        "toml": toml_of(kind, window),
         "hits": sum(len(times) for _, (times, _) in pieces),
         "times": _merged_times(now, step),
         "now": {**_summary(now), "counts": _merged(now, step)},
         "then": {**_summary(then), "counts": _merged(then, step)},
     }
-
-
-def _asked(said: bytes, config: TdpacConfig, tables: tuple[str, ...]) -> tuple[str, tuple[float, float]]:
-    try:
-        given = json.loads(said)
-        kind, table = given["kind"], given["table"]
-        low, high = float(given["from"]), float(given["to"])
-    except (ValueError, KeyError, TypeError):
-        raise UsageError("this is no window: give kind, table, from and to") from None
-    if kind not in _KINDS or table not in tables:
-        raise UsageError(f"there is no window '{kind}' of '{table}': give start or stop, and the table of a detector")
-    if not (math.isfinite(low) and math.isfinite(high) and low < high):
-        raise UsageError(f"the window from {low:g} to {high:g} is empty: give the lower energy first")
-    scale = config.scale[tables.index(table)] if config.scale and not config.peaks else 1.0
-    return kind, (low * scale, high * scale)
 
 
 def _counted(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import logging
 import mimetypes
 import socket
@@ -27,7 +28,7 @@ from thalweg._serving.access import Access
 from thalweg._watching.alarms import Limits
 from thalweg._watching.counting import Asked
 from thalweg._watching.files import page_files
-from thalweg._watching.guard import Guard
+from thalweg._watching.guard import Guard, knows_token
 from thalweg._watching.half_requests import PatientProtocol
 from thalweg._watching.metrics import WatchCollector
 from thalweg._watching.shown import Shown, message_with
@@ -37,6 +38,10 @@ MOST_VIEWERS = 256
 _MOST_RECEIVED = 4096
 _STOP_AFTER_S = 1
 _LAST_MESSAGE_S = 2.0
+_READ_ONLY = (
+    "this page is read-only, since no token was asked for: start `thalweg watch` with --token-file FILE, and open "
+    "/?token=TOKEN"
+)
 
 
 @dataclass(frozen=True)
@@ -63,8 +68,9 @@ class _Application:
 @dataclass
 class _Viewer:
     version: int = 0  # that was sent last
-    asked: bytes | None = None  # the newest window that it proposes
-    answer: bytes | None = None
+    may_apply: bool = False
+    asked: list[Any] = field(default_factory=list)  # the newest window that it proposes, or nothing
+    answers: dict[str, bytes] = field(default_factory=dict)  # the newest one of each kind
     answering: asyncio.Task[None] | None = None
 
 
@@ -76,6 +82,7 @@ class Server:
         self._options = options
         self._files = page_files()
         self._shown = Shown()
+        self._shown.tell({"read_only": "" if options.access.token else _READ_ONLY})
         self._loop: asyncio.AbstractEventLoop | None = None
         self._news = asyncio.Event()
         self._viewers: list[_Viewer] = []
@@ -167,7 +174,7 @@ class Server:
 
     async def _live(self, socket_: WebSocket) -> None:
         await socket_.accept()
-        viewer = _Viewer()
+        viewer = _Viewer(may_apply=knows_token(socket_.scope))
         self._viewers.append(viewer)
         self.watcher.viewers += 1
         sending = asyncio.create_task(self._send(socket_, viewer))
@@ -185,16 +192,25 @@ class Server:
                     await task
 
     def _hear(self, viewer: _Viewer, said: bytes) -> None:
-        viewer.asked = said
+        try:
+            given = json.loads(said)
+        except (ValueError, RecursionError):
+            given = None
+        if isinstance(given, dict) and "apply" in given:
+            found = self.watcher.apply(given["apply"]) if viewer.may_apply else {"status": 403, "problem": _READ_ONLY}
+            viewer.answers["applied"] = message_with("applied", found)
+            self._wake()
+            return
+        viewer.asked = [given]
         if viewer.answering is None or viewer.answering.done():
             viewer.answering = asyncio.create_task(self._answer(viewer))
 
     async def _answer(self, viewer: _Viewer) -> None:
-        while viewer.asked is not None:
+        while viewer.asked:
             async with self._proposing:
-                said, viewer.asked = viewer.asked, None
-                found = await asyncio.to_thread(self.watcher.proposal, said)
-            viewer.answer = message_with("proposal", found)
+                given = viewer.asked.pop()
+                found = await asyncio.to_thread(self.watcher.proposal, given)
+            viewer.answers["proposal"] = message_with("proposal", found)
             self._wake()
 
     async def _send(self, socket_: WebSocket, viewer: _Viewer) -> None:
@@ -205,9 +221,8 @@ class Server:
                 message, version, epoch = self._shown.message(viewer.version, epoch)
                 await socket_.send_bytes(message)  # waits for a viewer that does not read
                 viewer.version = version
-            if viewer.answer is not None:
-                answer, viewer.answer = viewer.answer, None
-                await socket_.send_bytes(answer)
+            while viewer.answers:
+                await socket_.send_bytes(viewer.answers.pop(next(iter(viewer.answers))))
             await news.wait()
 
     def _has_changed(self) -> None:

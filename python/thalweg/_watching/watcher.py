@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,10 +16,13 @@ from thalweg._reading.follow import LEAST_PAUSES
 from thalweg._reading.status import TableStatus
 from thalweg._watching.alarms import Alarm, AlarmLog, Limits, alarms_of
 from thalweg._watching.analyst import Analyst
-from thalweg._watching.counting import Asked, Counting, Delays
+from thalweg._watching.changes import Changes, Delays
+from thalweg._watching.counting import Asked, Counting
+from thalweg._watching.rescans import Rescans, catch_up
 from thalweg._watching.writing import Writing
 
 if TYPE_CHECKING:
+    from thalweg._watching.coincidences import CountedPairs
     from thalweg.tdpac import Spectra
 
 _SHOW_EVERY_S = 0.2
@@ -51,8 +54,9 @@ class Watcher:
         self._asked, self._limits, self._interval_s = asked, limits, interval_s
         self.shown = shown
         self._changed = changed
-        self.counting = Counting(asked)
+        self.counting = Counting(asked, Changes())
         self.log = AlarmLog()
+        self._rescans = Rescans(asked, lambda: self.counting.rows, self.log.say)
         self.writing = Writing(self.log.say)
         self.fit: Fit | None = None
         self.failure = ""
@@ -61,10 +65,8 @@ class Watcher:
         self.is_over = False
         """Whether a closed run was read to its end, and that is shown."""
         self._end = threading.Event()
-        self._wanted: Spectra | None = None
-        self._recounted: Counting | None = None
+        self._wanted: tuple[Counting, Spectra] | None = None
         self._recounts = 0
-        self._is_recounting = False
         self._last_news = time.monotonic()
         self._last_shown = 0.0
         self._fitting = threading.Condition()
@@ -82,6 +84,7 @@ class Watcher:
         self._analyst.interrupt()
         with self._fitting:
             self._fitting.notify_all()
+        self._rescans.stop()
         for thread in self._threads:
             thread.join()
 
@@ -103,9 +106,8 @@ class Watcher:
 
     def _follow(self) -> None:
         while not self._end.is_set():
-            if self._recounted is not None:
-                self.counting, self._recounted = self._recounted, None
-                self.log.say("the delays of the detectors are subtracted from their times now")
+            if (recounted := self._rescans.take()) is not None:
+                self._show_instead(recounted)
             counting = self.counting
             if counting.is_over:
                 pause = _AGES_EVERY_S
@@ -117,9 +119,33 @@ class Watcher:
             self._show()
             self._end.wait(pause)
 
-    def _show_now_and_then(self) -> None:
+    def _show_instead(self, counting: Counting) -> None:
+        """Replaces the spectra by those of a pass that has caught up with them."""
+        shown = self.counting
+        catch_up(counting, lambda: shown.rows, self._check_end)
+        before = shown.changes
+        for name, each in counting.detectors.items():
+            each.rate = shown.detectors[name].rate
+        with self._fitting:
+            self.counting = counting
+            if counting.changes.windows != before.windows:
+                self.fit, self._wanted, self._recounts = None, None, 0
+        if counting.changes.windows != before.windows:
+            self.shown.tell({"fit": {}})
+            self.log.say(f"the spectra are those of {self._windows_in_words(counting.changes)} now")
+        if counting.changes.delays_ps != before.delays_ps:
+            self.log.say("the delays of the detectors are subtracted from their times now")
+
+    @staticmethod
+    def _windows_in_words(changes: Changes) -> str:
+        return "the windows of the configuration" if changes.windows is None else str(changes.windows)
+
+    def _check_end(self) -> None:
         if self._end.is_set():
             raise _EndedError
+
+    def _show_now_and_then(self) -> None:
+        self._check_end()
         if time.monotonic() - self._last_shown > _SHOW_EVERY_S:
             self._show()
 
@@ -132,12 +158,13 @@ class Watcher:
         spectra = counting.pairs.spectra() if counting.pairs else None
         if spectra is not None:
             with self._fitting:
-                self._wanted = spectra
+                self._wanted = counting, spectra
                 self._fitting.notify_all()
         scopes = {each.name: vars(each.scope) for each in counting.detectors.values() if each.scope}
         streams = {f"stream:{name}": news for name, news in counting.stream_news()}
         self.shown.update(blocks_of(counting, spectra), {"status": self.status(), "scopes": scopes, **streams})
-        self.is_over = counting.is_over and not self.catches_up
+        applied = self._rescans.latest.windows != counting.changes.windows
+        self.is_over = counting.is_over and not self.catches_up and not applied
         self._changed()
 
     def _own_alarms(self, counting: Counting) -> list[Alarm]:
@@ -153,27 +180,51 @@ class Watcher:
             found.append(Alarm("no rows", "", "no rows have come for some time, and the run is not closed"))
         return found
 
-    def proposal(self, said: bytes) -> dict[str, Any]:
+    def proposal(self, given: Any) -> dict[str, Any]:
         """Returns the answer to a window that a viewer proposes, from any thread. Nothing is changed by it."""
-        pairs = self.counting.pairs
         try:
-            if pairs is None:
-                raise UsageError("no coincidences are counted: start `thalweg watch` with --config")
-            return pairs.proposal(said)
+            return self._pairs().proposal(given)
         except Error as error:
             return {"problem": str(error)}
+
+    def apply(self, given: Any) -> dict[str, Any]:
+        """Begins to count the run again with a window that a viewer gives, or with those of the configuration, behind
+        what is shown, and returns the answer at once. From any thread."""
+        try:
+            if self.failure:
+                raise UsageError(f"the run is not read any more: {self.failure}")
+            pairs = self._pairs()
+            changes = self._rescans.begin(lambda latest: self._with_window(latest, pairs, given))
+        except Error as error:
+            return {"problem": str(error)}
+        words = self._windows_in_words(changes)
+        self.log.say(f"a page applies {words}: the run is counted again, behind the spectra that are shown")
+        return {"windows": words}
+
+    def _with_window(self, latest: Changes, pairs: CountedPairs, given: Any) -> Changes:
+        changes = replace(latest, windows=pairs.windows_with(given, latest.windows))
+        if changes == latest:
+            raise UsageError(f"the run has {self._windows_in_words(latest)} already: give other ones")
+        return changes
+
+    def _pairs(self) -> CountedPairs:
+        pairs = self.counting.pairs
+        if pairs is None:
+            raise UsageError("no coincidences are counted: start `thalweg watch` with --config")
+        return pairs
 
     def status(self) -> dict[str, Any]:
         counting = self.counting
         state = "read to its end" if counting.is_over else "catching up" if self.catches_up else "open"
-        fit, appended = self.fit, self.writing.tables()
+        fit, appended, progress = self.fit, self.writing.tables(), self._rescans.progress()
         return {
             "file": counting.files[-1],
             "files": len(counting.files),
             "state": "failed" if self.failure else state,
             "data_age_s": round(self.data_age_s, 1),
             "writing": self.writing.as_json(),
-            "recounting": self._is_recounting,
+            "rescan": progress.as_json() if progress else None,
+            "applied": windows.toml if (windows := counting.changes.windows) else [],
             "coincidences": counting.pairs.counts[0] if counting.pairs else None,
             "fit_age_s": None if fit is None else round(time.monotonic() - fit.at_s, 1),
             "fit_coincidences": None if fit is None else fit.coincidences,
@@ -199,14 +250,14 @@ class Watcher:
 
     def _fit(self) -> None:
         while not self._end.is_set():
-            spectra = self._next_spectra()
-            if spectra is not None:
+            if (wanted := self._next_spectra()) is not None:
+                counting, spectra = wanted
                 found = self._analyst.analyse(spectra)
                 if not self._end.is_set():
-                    self._take(spectra, found)
+                    self._take(counting, spectra, found)
         self._analyst.end()
 
-    def _next_spectra(self) -> Spectra | None:
+    def _next_spectra(self) -> tuple[Counting, Spectra] | None:
         """Waits until there are more coincidences than in the last fit, and the last fit is old enough."""
         fit = self.fit
         if fit is not None:
@@ -214,17 +265,20 @@ class Watcher:
             self._end.wait(pause)
         with self._fitting:
             self._fitting.wait(1.0)
-            spectra, self._wanted = self._wanted, None
-        if spectra is None or (fit is not None and spectra.facts["coincidences"] == fit.coincidences):
+            wanted, self._wanted = self._wanted, None
+        if wanted is None or (fit is not None and wanted[1].facts["coincidences"] == fit.coincidences):
             return None
-        return spectra
+        return wanted
 
-    def _take(self, spectra: Spectra, found: dict[str, Any]) -> None:
+    def _take(self, counting: Counting, spectra: Spectra, found: dict[str, Any]) -> None:
         delays = found.pop("delays", None)
-        self.fit = Fit(found, spectra.facts["coincidences"], time.monotonic())
-        self.shown.tell({"fit": found})
+        with self._fitting:
+            if counting.changes.windows != self.counting.changes.windows:
+                return  # its spectra were replaced meanwhile
+            self.fit = Fit(found, spectra.facts["coincidences"], time.monotonic())
+            self.shown.tell({"fit": found})
         self._changed()
-        if delays is None or self._asked.has_delays or self._is_recounting or self._recounts >= _MOST_RECOUNTS:
+        if delays is None or self._asked.has_delays or self._rescans.progress() or self._recounts >= _MOST_RECOUNTS:
             return
         if any(abs(value) > max(_DELAY_PS, 3 * error) for value, error in delays):
             subtracted = zip(spectra.delays_ps, delays, strict=True)
@@ -233,27 +287,7 @@ class Watcher:
     def _recount(self, delays_ps: Delays) -> None:
         """Counts the run again with other delays, behind what is shown."""
         self._recounts += 1
-        self._is_recounting = True
-
-        def count() -> None:
-            try:
-                counting = Counting(self._asked, delays_ps)
-                counting.look(self._check_end)
-                self._recounted = counting
-            except _EndedError:
-                pass
-            except Exception as error:
-                self.log.say(f"the run cannot be counted again: {error}")
-            finally:
-                self._is_recounting = False
-
-        thread = threading.Thread(target=count, name="recount", daemon=True)
-        self._threads.append(thread)
-        thread.start()
-
-    def _check_end(self) -> None:
-        if self._end.is_set():
-            raise _EndedError
+        self._rescans.begin(lambda latest: replace(latest, delays_ps=delays_ps))
 
 
 class _EndedError(Exception):

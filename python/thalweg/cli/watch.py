@@ -43,7 +43,8 @@ def watch(
 
     The page grows with the run. With --config, the coincidences of all pairs of detectors are counted as `thalweg
     tdpac` counts them, and R(t) is fitted again and again. The command reads the run as `Run.follow` does, and takes no
-    lock. /metrics has the same for Prometheus. Nothing can be changed from the page.
+    lock. /metrics has the same for Prometheus. With a token, a page can apply other energy windows; nothing else
+    can be changed from it.
 
     No other machine is let in unless there is a token: 'Authorization: Bearer TOKEN', or ?token=TOKEN once in a
     browser. Nothing is encrypted. Ctrl-C ends the command. It needs the packages of an extra: pip install
@@ -74,13 +75,14 @@ def watch(
 def _with_pairs(file: str, path: Path) -> Any:
     """Returns what is asked for if coincidences are counted, too."""
     from thalweg import tdpac
+    from thalweg._watching.changes import Changes
     from thalweg._watching.coincidences import CountedPairs
     from thalweg._watching.counting import Asked
 
     config = tdpac.load_config(path)
 
-    def pairs(run: Any, delays_ps: tuple[float, ...] | None) -> CountedPairs:
-        return CountedPairs(run, config, delays_ps)
+    def pairs(run: Any, changes: Changes) -> CountedPairs:
+        return CountedPairs(run, config, changes)
 
     return Asked(file, signals_of, pairs, config.text, config.delays_ps is not None)
 

@@ -1,5 +1,6 @@
 "use strict";
-// A window of energies that is dragged in a histogram, or typed: the server counts what it would give. Nothing is changed.
+// A window of energies that is dragged in a histogram, or typed: the server counts what it would give. It is changed for
+// the run, on all pages, when it is applied.
 
 const Proposal = (() => {
   const byId = id => document.getElementById(id);
@@ -21,7 +22,9 @@ const Proposal = (() => {
   function offer(energies) {
     blocks = energies;
     byId("proposal-section").hidden = blocks.length === 0;
+    const chosen = byId("proposal-table").value;
     byId("proposal-table").replaceChildren(...blocks.map(block => new Option(block.table, block.table)));
+    if (blocks.some(block => block.table === chosen)) byId("proposal-table").value = chosen;
     if (blocks.length && !byId("proposal-from").value) fill();
   }
 
@@ -44,10 +47,34 @@ const Proposal = (() => {
     ask();
   }
 
+  const given = () => ({ kind: byId("proposal-kind").value, table: byId("proposal-table").value,
+    from: byId("proposal-from").valueAsNumber, to: byId("proposal-to").valueAsNumber });
+
   function ask() {
     byId("proposal-words").textContent = "The newest hits are counted with this window.";
-    send(JSON.stringify({ kind: byId("proposal-kind").value, table: byId("proposal-table").value,
-      from: byId("proposal-from").valueAsNumber, to: byId("proposal-to").valueAsNumber }));
+    send(JSON.stringify(given()));
+  }
+
+  function apply(what) {
+    byId("apply-answer").textContent = "";
+    send(JSON.stringify({ apply: what }));
+  }
+
+  const answered = answer => {
+    byId("apply-answer").textContent = answer.problem ? `Nothing is applied: ${answer.problem}.`
+      : `${answer.windows} will be shown on all pages.`;
+  };
+
+  function allow(readOnly) {
+    for (const id of ["proposal-apply", "applied-return"]) byId(id).disabled = Boolean(readOnly);
+    byId("apply-words").textContent = readOnly ? `No window can be applied here: ${readOnly}.`
+      : "To apply a window counts the whole run again, for all who watch it. The configuration file is not changed.";
+  }
+
+  function applied(toml) {
+    byId("applied").hidden = toml.length === 0;
+    const text = toml.join("\n");
+    if (byId("applied-toml").textContent !== text) byId("applied-toml").textContent = text;
   }
 
   const count = n => n.toLocaleString("en");
@@ -59,13 +86,12 @@ const Proposal = (() => {
     byId("proposal-result").hidden = Boolean(answer.problem);
     byId("proposal-words").textContent = answer.problem ? `There is no answer: ${answer.problem}`
       : `This is a proposal, counted over the newest ${count(answer.hits)} hits, and not over the run. `
-        + `${sentence("The configuration has", answer.now)}; ${sentence("the proposal has", answer.then)}.`;
+        + `${sentence("The windows of the spectra give", answer.now)}; ${sentence("the proposal gives", answer.then)}.`;
     byId("proposal-toml").textContent = answer.toml ?? "";
     chart.changed();
   }
 
-  async function copy() {
-    const text = byId("proposal-toml");
+  async function copy(text) {
     try {
       await navigator.clipboard.writeText(text.textContent);
     } catch {  // a page without TLS on another machine has no clipboard
@@ -74,7 +100,10 @@ const Proposal = (() => {
   }
 
   byId("proposal-ask").addEventListener("click", ask);
-  byId("proposal-copy").addEventListener("click", copy);
+  byId("proposal-apply").addEventListener("click", () => apply(given()));
+  byId("applied-return").addEventListener("click", () => apply("configuration"));
+  byId("proposal-copy").addEventListener("click", () => copy(byId("proposal-toml")));
+  byId("applied-copy").addEventListener("click", () => copy(byId("applied-toml")));
   for (const id of ["proposal-kind", "proposal-table"]) byId(id).addEventListener("change", fill);
-  return { offer, dragged, show, sendBy: by => { send = by; } };
+  return { offer, dragged, show, answered, allow, applied, sendBy: by => { send = by; } };
 })();

@@ -36,6 +36,8 @@
     if (head.scopes) showScopes(head.scopes);
     if (head.fit) showFit(head.fit);
     if (head.proposal) Proposal.show(head.proposal);
+    if (head.applied) Proposal.answered(head.applied);
+    if (head.read_only != null) Proposal.allow(head.read_only);
     for (const [name, part] of Object.entries(head)) if (name.startsWith("stream:")) showStream(name.slice(7), part);
     lastMessage = performance.now();
     updates++;
@@ -165,7 +167,7 @@
     data: fit.model ? [fit.model[0], fit.model[2]] : [[], []],
     label: "residuals of the fit, in errors",
     options: () => ({
-      legend: { show: false }, axes: axes("", "residual / error"), scales: { x: { time: false } },
+      legend: { show: false }, axes: axes("", "residual / error", true), scales: { x: { time: false } },
       series: [{}, { stroke: colour("first"), paths: () => null, points: { show: true, size: 3 } }],
     }),
   }));
@@ -284,6 +286,8 @@
     document.title = (found.alarms.length ? `(${found.alarms.length}) ` : "") + name;
     byId("tables").replaceChildren(...found.tables.map(tableRow));
     byId("writing").textContent = writingWords(found.writing);
+    Proposal.applied(found.applied);
+    showRescan(found.rescan);
     const alarms = found.alarms.map(alarm => {
       const made = item("", "alarm"), kind = document.createElement("b");
       kind.textContent = alarm.kind;
@@ -299,9 +303,20 @@
         + "of one detector with itself, which are not drawn. Times are stop − start, in ns."
         + (rejected ? ` ${rejected.toLocaleString("en")} pulses are left out because of their flags.` : "");
       byId("fit-age").textContent = found.fit_age_s == null ? "Nothing is fitted yet."
-        : `The fit is ${duration(found.fit_age_s)} old, of ${found.fit_coincidences.toLocaleString("en")} coincidences.`
-          + (found.recounting ? " The run is counted again, with the delays of the detectors." : "");
+        : `The fit is ${duration(found.fit_age_s)} old, of ${found.fit_coincidences.toLocaleString("en")} coincidences.`;
     }
+  }
+
+  function showRescan(rescan) {
+    byId("rescan-section").hidden = !rescan;
+    if (!rescan) return;
+    const windows = rescan.of_configuration ? "the windows of the configuration" : rescan.windows.join(" and ");
+    const words = `It is counted with ${windows}, from its first row on. `
+      + "What is shown stays until the new spectra have as many rows, and is replaced then.";
+    if (byId("rescan-words").textContent !== words) byId("rescan-words").textContent = words;
+    byId("rescan-progress").max = Math.max(1, rescan.of);
+    byId("rescan-progress").value = rescan.rows;
+    byId("rescan-rows").textContent = `${rescan.rows.toLocaleString("en")} of ${rescan.of.toLocaleString("en")} rows`;
   }
 
   function writingWords(writing) {
