@@ -80,6 +80,7 @@ SECONDS = {
     "tests/python/tune_resume_test.py": 30,
     "tests/python/tune_settings_test.py": 40,
     "tests/python/tune_test.py": 60,
+    "tests/python/tune_timed_writes_test.py": 25,
     "tests/python/trees_test.py": 25,
     "tests/python/work_unit_test.py": 20,
     "tests/python/watch_apply_test.py": 60,
