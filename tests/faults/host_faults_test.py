@@ -105,6 +105,21 @@ def test_a_hook_that_never_returns(make_host: MakeHost, tmp_path: Path, compiler
     finish(host, supervisor, {GOOD: cards[GOOD]}, collectors)
 
 
+def test_what_a_hook_refuses_is_said_at_the_end(make_host: MakeHost, tmp_path: Path, compiler: str) -> None:
+    """The fragments are in the file, and marked, so the exit code is 0; the report says that the hook has failed."""
+    host = make_host(hooks={BAD: hostile_hook(tmp_path, compiler, "refuse 100")})
+    supervisor, cards, collectors = begun(host)
+    host.wait_for_progress(BAD)
+    failures = host.metric("readout_hook_failures_total", BAD)
+    cards[BAD].stop()
+    finish(host, supervisor, {GOOD: cards[GOOD]}, [collectors[GOOD]], 0)
+    collectors[BAD].end(seconds=PATIENCE_S)
+    runs = {number: facts_of(supervisor, number)["runs"][0] for number in (GOOD, BAD)}
+    assert (runs[GOOD]["problems"], runs[BAD]["lost"]) == ([], 0)
+    said = [problem.split() for problem in runs[BAD]["problems"] if "hook failures" in problem]
+    assert [int(words[0].replace(",", "")) >= failures > 0 for words in said] == [True]
+
+
 def test_a_hook_that_takes_all_memory(make_host: MakeHost, tmp_path: Path, compiler: str) -> None:
     """The hook takes 1 GiB at most, so that the machine is in no danger if there is no limit."""
     host = make_host(hooks={BAD: hostile_hook(tmp_path, compiler, "take 3000")})

@@ -1,5 +1,5 @@
-/* A hook that misbehaves after a number of packets, as its configuration says: "spin 2000" never returns again, and
- * "take 2000" takes memory, 1 GiB at most, and never returns. */
+/* A hook that misbehaves after a number of packets, as its configuration says: "spin 2000" never returns again, "take
+ * 2000" takes memory, 1 GiB at most, and never returns, and "refuse 2000" says that packets are damaged. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,6 +42,7 @@ static int check(void* of, uint8_t const* packet, size_t size, uint16_t elink) {
         --self->left;
         return 0;
     }
+    if (strcmp(self->what, "refuse") == 0) return 1;
     if (strcmp(self->what, "take") == 0) {
         take();
         while (pause() != 0) continue;

@@ -1,0 +1,50 @@
+"""What the report of a handler says: no count of something that is wrong may be missing."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from thalweg import _core
+from thalweg._readout.serve import HandlerReport
+
+# What these count is no problem, or is told in a sentence of its own.
+ORDINARY = {
+    "StreamReport": {"elink", "enabled", "live", "packets", "payload_bytes", "delivered", "blocks", "timeouts"},
+    "GroupReport": {
+        *("source_id", "complete", "incomplete", "newest_event", "open_events", "fill", "streams", "built"),
+        *("cleared", "skipped", "kept", "discarded"),
+    },
+    "BuilderCounters": {"blocks", "busy_ns", "cpu_ns"},
+}
+
+
+def counts_of(kind: str) -> list[str]:
+    found = [name for name in dir(getattr(_core, kind)) if not name.startswith("_")]
+    return [name for name in found if name not in ("balances", "as_json")]
+
+
+class Record(SimpleNamespace):
+    """A report as C++ makes it, with chosen counts."""
+
+    @classmethod
+    def of(cls, kind: str, **given: Any) -> "Record":
+        return cls(**(dict.fromkeys(counts_of(kind), 0) | {"balances": lambda: True, "as_json": dict} | given))
+
+
+def report(**given: dict[str, int]) -> HandlerReport:
+    stream = Record.of("StreamReport", **given.get("StreamReport", {}))
+    group = Record.of("GroupReport", **{"streams": [stream]} | given.get("GroupReport", {}))
+    builder = Record.of("BuilderCounters", **given.get("BuilderCounters", {}))
+    return HandlerReport("dh0", 1.0, Record.of("HandlerReport", groups=[group], builder=builder))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("kind", ORDINARY)
+def test_every_count_of_something_wrong_is_a_problem(kind: str) -> None:
+    assert report().problems() == []
+    assert set(counts_of(kind)) >= ORDINARY[kind]
+    for count in set(counts_of(kind)) - ORDINARY[kind]:
+        made = report(**{kind: {count: 7}})
+        assert made.problems() == [f"7 {count.replace('_', ' ')}"]
+        assert made.as_json()["problems"] == made.problems()
+        assert f"problems: 7 {count.replace('_', ' ')}" in made.sentences()
