@@ -83,6 +83,11 @@ void bind_counters(nb::module_& module) {
 void bind_readout_client(nb::module_& module) {
     bind_client_options(module);
     bind_counters(module);
+    nb::class_<AwayHandler>(module, "AwayHandler")
+        .def_ro("address", &AwayHandler::address)
+        .def_ro("why", &AwayHandler::why)
+        .def_ro("was_met", &AwayHandler::was_met)
+        .def_ro("may_leave", &AwayHandler::may_leave);
     nb::class_<Client>(module, "ReadoutClient")
         .def(nb::init<ClientOptions const&>(), nb::arg("options"))
         .def("run", run, nb::arg("callback"))
@@ -99,7 +104,8 @@ void bind_readout_client(nb::module_& module) {
         .def("left_out", &record::Collector::left_out)
         .def("not_cleared", &record::Collector::not_cleared)
         .def("run_number", &record::Collector::run_number)
-        .def("waiting_for", &record::Collector::waiting_for);
+        .def("waiting_for", &record::Collector::waiting_for)
+        .def("away", &record::Collector::away);
     module.def("make_collector", make_collector, nb::arg("writer"), nb::arg("client"), nb::arg("max_events"),
                nb::arg("complete_only"), nb::keep_alive<0, 1>());
     module.def(

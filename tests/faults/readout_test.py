@@ -338,7 +338,9 @@ def test_requests_that_cannot_be_done(make: Make) -> None:
     expect_sentence(beside.handler(), 1, f"127.0.0.1:{readout.port(1)}", "another program listens there")
     (readout.folder / "wrong").write_text("guess\n")
     guess = readout.collector("guess.root", "--token-file", readout.folder / "wrong")
-    expect_sentence(guess, 2, readout.address(), "token")
+    expect_sentence(guess, 2, readout.address(), "the token is not the one of dh0")
+    none = readout.start("readout", "collect", "--handler", readout.address(), "--out", readout.folder / "guess.h5")
+    expect_sentence(none, 2, readout.address(), "dh0 wants a token, and none was given")
     assert not list(readout.folder.glob("guess*"))
     expect_sentence(readout.collector("run.root"), 2, "run.root")
     readout.wait_for_clears()
@@ -378,5 +380,6 @@ def test_no_card_there(make: Make) -> None:
     stop_all(handler)
     collector = readout.collector("run.root")
     collector.wait_for(f"waiting for {readout.address()}")
-    stop_all(collector)
+    collector.stop(1)
     assert collector.answer["events"] == 0
+    assert collector.answer["problem"].startswith(f"no handler could be reached ({readout.address()}: ")

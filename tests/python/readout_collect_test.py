@@ -2,11 +2,14 @@ import json
 import os
 import pickle
 import signal
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import h5py
 import numpy as np
@@ -16,6 +19,9 @@ from readout_handler import STREAMS, Handler, fragment, payload
 
 import thalweg
 from thalweg import readout
+from thalweg._readout.collect import unreached
+
+Away = tuple[str, bool, bool]  # address, was met, may leave
 
 
 @pytest.fixture
@@ -215,3 +221,55 @@ def test_plot_draws_events(tmp_path: Path, handlers: list[Handler]) -> None:
     done = subprocess.run([sys.executable, "-c", program, "plot", path, "--json"], capture_output=True, check=True)
     assert json.loads(done.stdout)["panels"] == ["fragment sizes", "latencies", "build times", "states"]
     assert path.with_suffix(".png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.fixture
+def nothing_there() -> Iterator[str]:
+    """An address at which no process listens, and none can begin to."""
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        yield f"127.0.0.1:{bound.getsockname()[1]}"
+
+
+def test_a_collector_that_reached_no_handler_says_so(tmp_path: Path, nothing_there: str) -> None:
+    done = collect("--handler", nothing_there, "--out", tmp_path / "run.h5", "--duration", "1s")
+    assert done.returncode == 1, done.stdout
+    said = f"thalweg: no handler could be reached ({nothing_there}: "
+    assert said in done.stderr
+    assert "Connection refused): start the handlers, or correct their addresses" in done.stderr
+
+
+def test_a_handler_that_was_never_reached_is_a_problem(
+    tmp_path: Path, handlers: list[Handler], nothing_there: str
+) -> None:
+    """Its part is in none of the events."""
+    words = [*addresses(handlers[:1]), "--handler", nothing_there, "--out", tmp_path / "run.h5", "--duration", "2s"]
+    done = collect(*words, "--json")
+    assert done.returncode == 1, done.stderr
+    assert json.loads(done.stdout)["problem"].startswith(f"{nothing_there}: ")
+    assert "could not be reached: the events in the file have nothing of it" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("at_end", "when_stopped", "said"),
+    [
+        ([], [], ""),
+        ([("a", True, False)], [], ""),  # it left while the collector completed its file
+        ([("a", True, True), ("b", True, True)], [("a", True, True), ("b", True, True)], ""),  # their run was over
+        ([("a", True, False)], [("a", True, False)], ""),  # the other one was there
+        ([("a", False, False)], [], "a: why could not be reached: the events in the file have nothing of it"),
+        ([("a", False, False), ("b", False, False)], [], "no handler could be reached (a: why, b: why): start the"),
+        (
+            [("a", True, False), ("b", True, False)],
+            [("a", True, False), ("b", True, False)],
+            "no handler could be reached any more when the collection was stopped (a: why, b: why)",
+        ),
+    ],
+)
+def test_which_handlers_a_file_lacks(at_end: list[Away], when_stopped: list[Away], said: str) -> None:
+    def away(each: Away) -> Any:
+        return SimpleNamespace(address=each[0], why="why", was_met=each[1], may_leave=each[2])
+
+    found = unreached([away(each) for each in at_end], [away(each) for each in when_stopped], 2)
+    assert found.startswith(said)
+    assert bool(found) == bool(said)

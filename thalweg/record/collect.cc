@@ -168,6 +168,7 @@ std::uint64_t Collector::bytes() const { return state_->bytes.get(); }
 std::uint64_t Collector::left_out() const { return state_->left_out.get(); }
 std::uint64_t Collector::not_cleared() const { return state_->not_cleared.get(); }
 std::uint32_t Collector::run_number() const { return state_->client.run_number(); }
+std::vector<readout::AwayHandler> Collector::away() const { return state_->client.away(); }
 std::string Collector::waiting_for() const { return state_->client.waiting_for(); }
 
 } // namespace thalweg::record

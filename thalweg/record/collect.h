@@ -43,6 +43,7 @@ class Collector {
     std::uint64_t left_out() const;    // incomplete events
     std::uint64_t not_cleared() const; // ranges that no handler was told to forget yet
     std::uint32_t run_number() const;
+    std::vector<readout::AwayHandler> away() const;
     std::string waiting_for() const; // handlers that are away, and why
 
   private:

@@ -4,6 +4,7 @@ import json
 import platform
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -66,6 +67,25 @@ def read_token(path: Path) -> str:
     return first
 
 
+def unreached(at_end: Sequence[_core.AwayHandler], when_stopped: Sequence[_core.AwayHandler], handlers: int) -> str:
+    """Returns which of so many handlers the collector could not reach, if that leaves something out of its file.
+
+    A handler counts that was away all the time. So do all of them, if none was there when the collection was stopped
+    and their run was not over."""
+    never = [each for each in at_end if not each.was_met]
+    if len(never) == handlers:
+        return f"no handler could be reached ({_addresses(never)}): start the handlers, or correct their addresses"
+    if never:
+        return f"{_addresses(never)} could not be reached: the events in the file have nothing of it"
+    if len(when_stopped) == handlers and not any(each.may_leave for each in when_stopped):
+        return f"no handler could be reached any more when the collection was stopped ({_addresses(when_stopped)})"
+    return ""
+
+
+def _addresses(handlers: Sequence[_core.AwayHandler]) -> str:
+    return ", ".join(f"{each.address}: {each.why}" for each in handlers)
+
+
 @dataclass(frozen=True)
 class CollectorReport:
     path: Path
@@ -77,6 +97,8 @@ class CollectorReport:
     left_out: int
     not_cleared: int
     unanswered: str
+    unreached: str
+    """Why the file lacks the data of a handler, or of all: no connection to them. Empty: it does not."""
     seconds: float
     close_seconds: float
     result: _core.CompleteResult | None
@@ -84,7 +106,7 @@ class CollectorReport:
 
     @property
     def exit_code(self) -> int:
-        return 1 if self.problem or self.result is None else 0
+        return 1 if self.problem or self.unreached or self.result is None else 0
 
     @property
     def _per_s(self) -> float:
@@ -105,7 +127,7 @@ class CollectorReport:
             "left_out": self.left_out,
             "not_cleared": self.not_cleared,
             "counters": self.counters.as_json(),
-            "problem": self.problem,
+            "problem": "; ".join(text for text in (self.problem, self.unreached) if text),
         }
 
     def sentences(self) -> list[str]:
@@ -122,7 +144,7 @@ class CollectorReport:
             said.append(f"{self.path} is complete: {self.rows:,} events, {file}. {_ENDINGS[self.ended_by]}")
         else:
             said.append(f"{self.path} is not complete: `thalweg recover {self.path}` completes it.")
-        if self.unanswered:
+        if self.unanswered and not self.unreached:
             said.append(f"These handlers did not answer at the end: {self.unanswered.replace(' ()', '')}.")
         if self.not_cleared:
             said.append(f"{self.not_cleared:,} ranges were not cleared: handlers will deliver their events again.")
@@ -176,6 +198,7 @@ class Collection:
         )
         self._collector = _core.make_collector(self._writer, client, options.events, options.complete_only)
         self._error: Exception | None = None
+        self._away_when_stopped: list[_core.AwayHandler] = []
         self._runner = threading.Thread(target=self._run, daemon=True)
         self._live = LiveLine(quiet=options.quiet, interval_s=options.interval_s)
         self._notifier = Notifier()
@@ -229,6 +252,7 @@ class Collection:
             elapsed_s = time.monotonic() - self._begin_s
             if not ended_by and (stop or 0 < self._options.duration_s <= elapsed_s):
                 ended_by = "signal" if stop else "duration"
+                self._away_when_stopped = self._collector.away()
                 self._collector.stop()
                 self._notifier.stopping("writing what was received")
             now = _Moment.of(self._collector)
@@ -266,6 +290,7 @@ class Collection:
             left_out=collector.left_out(),
             not_cleared=collector.not_cleared(),
             unanswered=collector.waiting_for(),
+            unreached=unreached(collector.away(), self._away_when_stopped, len(self._options.handlers)),
             seconds=seconds,
             close_seconds=time.monotonic() - self._begin_s - seconds,
             result=result,

@@ -57,6 +57,7 @@ Client::State::State(ClientOptions const& given)
         }
     }
     lease_renewer.emplace(addresses, hello, options.longest_callback_ns);
+    publish_away();
 }
 
 Client::Client(ClientOptions const& options) : state_(std::make_unique<State>(options)) {}
@@ -70,7 +71,7 @@ void Client::run(EventSink const& sink) {
     auto& state = *state_;
     struct Publish {
         State& state;
-        ~Publish() { state.publish(); }
+        ~Publish() { state.publish(), state.publish_away(); }
     } const publish{state}; // including what came before the sink threw
     if (state.options.role == ClientRole::collector) state.lease_renewer->start();
     while (!stop_) {
@@ -230,14 +231,20 @@ void Client::State::look_for_silence(std::uint64_t now) {
         bool const is_late = now > request.sent_ns + options.deadline_ms * 1'000'000ull + options.answer_ns;
         if (request.connection->is_ready() && is_late) request.connection->link.fail("it does not answer");
     });
-    std::string away;
+    publish_away();
+}
+
+void Client::State::publish_away() {
+    std::vector<AwayHandler> away;
     for (auto const& handler : handlers) {
         if (handler.away_since_ns == 0) continue;
         auto const& why = handler.first_connection().link.failure();
-        away += fmt::format("{}{} ({})", away.empty() ? "" : ", ", handler.address,
-                            why.empty() ? "it has sent no welcome yet" : why);
+        away.push_back({.address = handler.address,
+                        .why = why.empty() ? "it has sent no welcome yet" : why,
+                        .was_met = handler.welcome.instance != 0,
+                        .may_leave = ended});
     }
-    published.set_waiting_for(away);
+    published.set_away(std::move(away));
 }
 
 void Client::State::hand_on(EventSink const& sink) {
@@ -268,7 +275,14 @@ ClientCounters Client::counters() const { return state_->published.counters(); }
 
 std::uint32_t Client::run_number() const { return state_->published.run(); }
 
-std::string Client::waiting_for() const { return state_->published.waiting_for(); }
+std::vector<AwayHandler> Client::away() const { return state_->published.away(); }
+
+std::string Client::waiting_for() const {
+    std::string text;
+    for (auto const& handler : away())
+        text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", handler.address, handler.why);
+    return text;
+}
 
 std::vector<trace::Sample> Client::samples() const {
     auto const now = counters();

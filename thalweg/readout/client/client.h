@@ -87,6 +87,14 @@ struct ClientCounters {
     std::uint64_t max_outstanding_bytes = 0;
 };
 
+// A handler to which a client has no connection.
+struct AwayHandler {
+    std::string address;
+    std::string why;
+    bool was_met = false;   // it has welcomed this client before
+    bool may_leave = false; // the run is over, and all of it was given away
+};
+
 class Client {
   public:
     explicit Client(ClientOptions const& options);
@@ -108,7 +116,8 @@ class Client {
 
     ClientCounters counters() const;  // from any thread
     std::uint32_t run_number() const; // 0: not known yet
-    std::string waiting_for() const;  // handlers that are away, and why; empty: none
+    std::vector<AwayHandler> away() const;
+    std::string waiting_for() const; // handlers that are away, and why; empty: none
     std::vector<trace::Sample> samples() const;
 
   private:

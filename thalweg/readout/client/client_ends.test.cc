@@ -28,6 +28,31 @@ TEST(Client, SaysOfAHandlerThatNeverGreetsWhatItWaitsFor) {
         if (++turns == 3) client.stop();
     }});
     EXPECT_EQ(client.waiting_for(), listener.address.str() + " (it has sent no welcome yet)");
+    ASSERT_EQ(client.away().size(), 1u);
+    EXPECT_FALSE(client.away()[0].was_met);
+}
+
+TEST(Client, TellsAHandlerThatWasLostFromOneThatWasNeverMet) {
+    std::string address;
+    { address = TestHandler({}).address(); }
+    auto one = std::make_unique<TestHandler>(TestHandlerOptions{.events = 1 << 20});
+    auto options = options_for({one.get()});
+    options.handlers.push_back(address);
+    Client client(options);
+    EXPECT_EQ(client.away().size(), 2u) << "none was met before run()";
+    auto const end_ns = base::monotonic_ns() + 60'000'000'000;
+    client.run({.idle = [&] {
+        if (client.run_number() != 0) one.reset();
+        auto const away = client.away();
+        if (base::monotonic_ns() > end_ns || (away.size() == 2 && away[0].was_met)) client.stop();
+    }});
+    auto const away = client.away();
+    ASSERT_EQ(away.size(), 2u);
+    EXPECT_TRUE(away[0].was_met);
+    EXPECT_FALSE(away[0].may_leave) << "its run goes on";
+    EXPECT_EQ(away[1].address, address);
+    EXPECT_FALSE(away[1].was_met);
+    EXPECT_NE(away[1].why, "");
 }
 
 TEST(Client, AHandlerThatCountsTheEventsOfARunAnewIsNotTakenForOneThatRepeatsItself) {

@@ -54,6 +54,7 @@ struct Client::State {
     void flush();
     void part(std::uint64_t until_ns);
     void publish();
+    void publish_away();
     void begin_run(std::uint32_t number);
     void hand_on(EventSink const& sink);
 

@@ -2,7 +2,8 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
+#include <utility>
+#include <vector>
 
 #include "thalweg/base/thread.h"
 #include "thalweg/readout/client/client.h"
@@ -19,9 +20,9 @@ class PublishedState {
         base::Lock const lock(mutex_);
         run_ = run;
     }
-    void set_waiting_for(std::string const& handlers) {
+    void set_away(std::vector<AwayHandler> handlers) {
         base::Lock const lock(mutex_);
-        waiting_for_ = handlers;
+        away_ = std::move(handlers);
     }
 
     ClientCounters counters() const {
@@ -32,16 +33,16 @@ class PublishedState {
         base::Lock const lock(mutex_);
         return run_;
     }
-    std::string waiting_for() const {
+    std::vector<AwayHandler> away() const {
         base::Lock const lock(mutex_);
-        return waiting_for_;
+        return away_;
     }
 
   private:
     mutable base::Mutex mutex_;
     ClientCounters counters_ THALWEG_GUARDED_BY(mutex_);
     std::uint32_t run_ THALWEG_GUARDED_BY(mutex_) = 0;
-    std::string waiting_for_ THALWEG_GUARDED_BY(mutex_);
+    std::vector<AwayHandler> away_ THALWEG_GUARDED_BY(mutex_);
 };
 
 } // namespace thalweg::readout

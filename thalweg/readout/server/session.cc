@@ -118,8 +118,12 @@ void Session::greet(ClientMessage const& message) {
     if (greeted_) return refuse({Refusal::malformed, "a second hello"}, tag);
     Hello hello;
     std::memcpy(&hello, message.body.data(), sizeof hello);
-    if (!same_token(message.body.subspan(sizeof hello), context_.config.token))
-        return refuse({Refusal::not_allowed, fmt::format("the token is not the one of {}", context_.name)}, tag);
+    auto const token = message.body.subspan(sizeof hello);
+    if (!same_token(token, context_.config.token))
+        return refuse({Refusal::not_allowed, token.empty()
+                                                 ? fmt::format("{} wants a token, and none was given", context_.name)
+                                                 : fmt::format("the token is not the one of {}", context_.name)},
+                      tag);
     if (!context_.quota->admit(hello.role))
         return refuse({Refusal::busy,
                        fmt::format("{} has {} {}, and takes no more", context_.name, context_.quota->most(hello.role),

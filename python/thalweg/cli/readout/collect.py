@@ -120,8 +120,8 @@ def collect(
         print_json(report.as_json())
     else:
         answer(*report.sentences())
-    if report.problem:
-        say(f"thalweg: {report.problem}")
+    for problem in filter(None, (report.problem, report.unreached)):
+        say(f"thalweg: {problem}")
     if report.result is None:
         sys.stdout.flush()
         os._exit(report.exit_code)  # an ordinary exit would wait for threads that still wait
