@@ -86,6 +86,7 @@ SECONDS = {
     "tests/python/watch_apply_test.py": 60,
     "tests/python/watch_proposal_test.py": 15,
     "tests/python/watch_test.py": 75,
+    "tests/python/watch_waveforms_test.py": 30,
 }
 SECONDS_OF_OTHERS = 6
 SECONDS_AT_A_TIME = 36  # a process takes a second to begin, so short files share one

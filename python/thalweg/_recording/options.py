@@ -328,8 +328,8 @@ class RecordOptions:
         list[str] | None,
         _option(
             SEEN,
-            "Option of `thalweg watch` for this page: config, token-file, host-name, silence or priority. Can be "
-            "repeated.",
+            "Option of `thalweg watch` for this page: config, token-file, host-name, silence, priority or slices. Can "
+            "be repeated.",
             metavar="NAME=VALUE",
         ),
     ] = None

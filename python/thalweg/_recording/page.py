@@ -12,7 +12,7 @@ from thalweg._base.address import host_and_port
 from thalweg._base.errors import UsageError
 from thalweg._recording.options import RecordOptions
 
-WATCH_OPTIONS = ("config", "token-file", "host-name", "silence", "priority")
+WATCH_OPTIONS = ("config", "token-file", "host-name", "silence", "priority", "slices")
 _LAST_LOOK_S = 10.0
 _TERMINATED_S = 5.0
 _TICK_S = 0.05

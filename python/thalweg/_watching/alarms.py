@@ -35,7 +35,7 @@ class Alarm:
 def alarms_of(counting: Counting, limits: Limits) -> list[Alarm]:
     """Returns what is wrong with the hits so far."""
     found: list[Alarm] = []
-    timed = [each for each in counting.detectors.values() if each.has_times and each.energy]
+    timed = [each for each in counting.detectors.values() if each.has_hits]
     rates = {each.name: each.rate.per_second for each in timed}
     for each in timed:
         others = [rate for name, rate in rates.items() if name != each.name and rate is not None]

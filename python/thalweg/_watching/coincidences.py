@@ -10,19 +10,26 @@ from thalweg._hits.histogram import EnergyHistogram
 from thalweg._hits.side_by_side import Hits
 from thalweg._watching.changes import Changes
 from thalweg._watching.proposals import HitMemory, proposal_of
+from thalweg._watching.slices import Slices
 from thalweg._watching.windows import OF_CONFIGURATION, Windows, check_is_shown, window_of, windows_with
 from thalweg.tdpac import Spectra, SpectraCounter, TdpacConfig, hit_columns
+
+_ALL_SLICES = Slices()
 
 
 class CountedPairs:
     """Raises UsageError if the run does not have what the configuration names."""
 
-    def __init__(self, run: thalweg.Run, config: TdpacConfig, changes: Changes) -> None:
+    def __init__(self, run: thalweg.Run, config: TdpacConfig, changes: Changes, slices: Slices = _ALL_SLICES) -> None:
         self._configured = config
         windows = changes.windows
         self._config = config if windows is None else replace(config, start=windows.start, stop=windows.stop)
-        self._columns = hit_columns(run, config)
+        self._columns = hit_columns(run, config, made=True, keeps_stored=True)
         self.tables = tuple(self._columns)
+        self.computed = tuple(name for name, each in self._columns.items() if each.made)
+        """The tables whose features are made of samples."""
+        # Detectors whose energies are stored count in the same slices, so that all pairs have the same share.
+        self.slices = slices if self.computed else None
         self._delays_ps = changes.delays_ps or config.delays_ps
         self._counter = SpectraCounter(self._config, self.tables, self._delays_ps)
         self._memory = HitMemory()
@@ -33,11 +40,29 @@ class CountedPairs:
         """The coincidences, and the hits that came too late for some of their partners."""
         return self._counter.coincidences, self._counter.late
 
+    @property
+    def computed_pulses(self) -> int | None:
+        """How many pulses have features that were made of samples, or None if no table has."""
+        return sum(self._columns[name].hits for name in self.computed) if self.computed else None
+
+    def computed_words(self) -> str:
+        """Returns of which tables features are made of samples, and in which slices, or an empty text."""
+        if not self.computed:
+            return ""
+        share = "" if self.slices in (None, _ALL_SLICES) else " All pairs count in these slices only."
+        names = ", ".join(self.computed)
+        return (
+            f"Energies and times of {names} are not stored: they are computed from the samples of {self.slices} "
+            f"({self.computed_pulses:,} so far).{share}"
+        )
+
     def prepare(self, detector: Any) -> None:
         """Lets a detector read the columns of the configuration, and count the energies around its windows."""
         columns, number = self._columns[detector.name], self.tables.index(detector.name)
         detector.energy, detector.timestamp, detector.unit = columns.energy, columns.times, columns.unit
         detector.stored = columns
+        detector.slices = self.slices
+        detector.energy_unit = detector.energy_unit if columns.energy else "ADC ns"
         detector.follower = self._config.follower_of(number)
         detector.energy_unit = "keV" if detector.follower else detector.energy_unit
         detector.windows = self._config.windows_of(number)

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from thalweg._hits.calibration import GainFollower
 from thalweg._hits.histogram import EnergyHistogram
 from thalweg._hits.side_by_side import PICOSECONDS, Hits, picoseconds
+from thalweg._watching.slices import Slices, parts_of
 from thalweg._watching.streams import Stream, streams_of
 
 if TYPE_CHECKING:
@@ -77,6 +78,8 @@ class Detector:
     waveform: str = ""
     stored: HitColumns | None = None
     """The columns of a configuration, and what is left out by flags: rows that are counted, but are in no spectrum."""
+    slices: Slices | None = None
+    """Those whose hits count, if the features of a detector are computed. None: all hits count."""
     follower: GainFollower | None = None
     """What calibrates the energies."""
     energies: EnergyHistogram | None = None
@@ -95,6 +98,10 @@ class Detector:
         return bool(self.timestamp and self.unit)
 
     @property
+    def has_hits(self) -> bool:
+        return self.has_times and (bool(self.energy) or self.stored is not None)
+
+    @property
     def mean_rate(self) -> float | None:
         """Rows a second since the first row."""
         if not self.has_times or self.first_ps is None or self.newest_ps <= self.first_ps:
@@ -106,6 +113,9 @@ class Detector:
         if self.streams:
             self._read_streams(piece)
             return
+        if self.stored is not None and self.stored.made is not None:
+            yield from self._computed_hits(self.stored, self.slices or Slices(), piece)
+            return
         flags = self.stored.flags if self.stored else ""
         columns = [each for each in (self.timestamp if self.has_times else "", self.energy, flags) if each]
         if not columns:
@@ -114,14 +124,37 @@ class Detector:
         for rows in piece.batches(columns, rows=_ROWS):
             times = picoseconds(rows[self.timestamp], self.unit) if self.has_times else np.zeros(0, np.uint64)
             energies = rows[self.energy] if self.energy else np.zeros(0, np.float32)
-            self.rows += len(rows)
             if len(times):
-                self.newest_ps = max(self.newest_ps, int(times.max()))
-                self.first_ps = int(times.min()) if self.first_ps is None else min(self.first_ps, int(times.min()))
+                self._note(times)
+            else:
+                self.rows += len(rows)
             hits = times, energies
             if self.stored is not None:
                 hits = self.stored.without_rejected(times, energies, rows[flags] if flags else None)
-            yield from self._histogrammed(self.follower.add(hits) if self.follower else (hits,))
+            if self.slices is not None:
+                kept = self.slices.have(hits[0])
+                hits = hits[0][kept], hits[1][kept]
+            yield from self._calibrated(hits)
+
+    def _computed_hits(self, stored: HitColumns, slices: Slices, piece: Any) -> Iterator[Hits]:
+        """Reads samples of those pulses only whose timestamps lie in the slices."""
+        done = 0
+        for rows in piece.batches([self.timestamp], rows=_ROWS):
+            times = picoseconds(rows[self.timestamp], self.unit)
+            self._note(times)
+            for part, kept in parts_of(piece[done : done + len(rows)], slices.have(times)):
+                for hits in stored.read(part, kept):
+                    yield from self._calibrated(hits)
+            done += len(rows)
+
+    def _note(self, times: npt.NDArray[np.uint64]) -> None:
+        self.rows += len(times)
+        if len(times):
+            self.newest_ps = max(self.newest_ps, int(times.max()))
+            self.first_ps = int(times.min()) if self.first_ps is None else min(self.first_ps, int(times.min()))
+
+    def _calibrated(self, hits: Hits) -> Iterator[Hits]:
+        yield from self._histogrammed(self.follower.add(hits) if self.follower else (hits,))
 
     def _read_streams(self, piece: Any) -> None:
         for rows in piece.batches(["utc", *(each.column for each in self.streams)], rows=_ROWS):

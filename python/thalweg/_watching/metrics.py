@@ -37,6 +37,9 @@ class WatchCollector(Collector):
             yield CounterMetricFamily(
                 "thalweg_watch_coincidences", "Number of coincidences", value=status["coincidences"]
             )
+        if (computed := status["computed_pulses"]) is not None:
+            text = "Number of pulses whose features were computed from samples"
+            yield CounterMetricFamily("thalweg_watch_computed_pulses", text, value=computed)
         yield from self._writing(status)
         yield GaugeMetricFamily(
             "thalweg_watch_data_age_seconds", "Time since the last new row, in seconds", value=status["data_age_s"]

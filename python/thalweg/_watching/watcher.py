@@ -225,6 +225,8 @@ class Watcher:
             "writing": self.writing.as_json(),
             "rescan": progress.as_json() if progress else None,
             "applied": windows.toml if (windows := counting.changes.windows) else [],
+            "computed": counting.pairs.computed_words() if counting.pairs else "",
+            "computed_pulses": counting.pairs.computed_pulses if counting.pairs else None,
             "coincidences": counting.pairs.counts[0] if counting.pairs else None,
             "fit_age_s": None if fit is None else round(time.monotonic() - fit.at_s, 1),
             "fit_coincidences": None if fit is None else fit.coincidences,

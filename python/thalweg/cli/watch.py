@@ -34,6 +34,15 @@ def watch(
         Literal["idle", "normal"],
         typer.Option(help="idle: use only time that no other process wants. normal: keep up on a full machine, too."),
     ] = "idle",
+    slices: Annotated[
+        str | None,
+        typer.Option(
+            help="For runs whose energies are not stored, with --config: compute those of the pulses in one of N "
+            "slices of 10 ms, which all detectors share, or of all pulses.",
+            metavar="1/N|all",
+            show_default="1/10",
+        ),
+    ] = None,
     end_with_run: Annotated[
         bool,
         typer.Option("--end-with-run", show_default=False, help="End when the run is closed, and shown to its end."),
@@ -59,11 +68,13 @@ def watch(
         from thalweg._watching.server import Server, WatchOptions
 
     silence_s = _core.parse_duration_ns(silence) / 1e9
+    if slices is not None and config is None:
+        raise UsageError(f"--slices {slices} has no meaning without a configuration: give --config FILE.toml, too")
     if silence_s <= 0:
         raise UsageError(f"--silence {silence} is too short (it is 0): give for example 5s")
     access = Access(read_token(token_file) if token_file else "", tuple(host_name or ()))
     options = WatchOptions(*host_and_port(listen, "--listen"), access, Limits(silence_s), ends_with_run=end_with_run)
-    server = Server(Asked(file, signals_of) if config is None else _with_pairs(file, config), options)
+    server = Server(Asked(file, signals_of) if config is None else _with_pairs(file, config, slices or "1/10"), options)
 
     def ready() -> None:
         say(f"{file} is shown at {server.url} ({'until the run ends' if end_with_run else 'Ctrl-C ends this'})")
@@ -72,17 +83,18 @@ def watch(
     return 1 if server.watcher.failure else 0
 
 
-def _with_pairs(file: str, path: Path) -> Any:
+def _with_pairs(file: str, path: Path, slices: str) -> Any:
     """Returns what is asked for if coincidences are counted, too."""
     from thalweg import tdpac
     from thalweg._watching.changes import Changes
     from thalweg._watching.coincidences import CountedPairs
     from thalweg._watching.counting import Asked
+    from thalweg._watching.slices import slices_of
 
-    config = tdpac.load_config(path)
+    config, shared = tdpac.load_config(path), slices_of(slices)
 
     def pairs(run: Any, changes: Changes) -> CountedPairs:
-        return CountedPairs(run, config, changes)
+        return CountedPairs(run, config, changes, shared)
 
     return Asked(file, signals_of, pairs, config.text, config.delays_ps is not None)
 

@@ -168,20 +168,21 @@ def _compass(path: str, config: TdpacConfig) -> Iterator[CompassFile]:
     yield CompassFile(path, config.features, config.timestamp)
 
 
-def hit_columns(run: Any, config: TdpacConfig, made: bool = False) -> dict[str, HitColumns]:
+def hit_columns(run: Any, config: TdpacConfig, made: bool = False, keeps_stored: bool = False) -> dict[str, HitColumns]:
     """Returns the columns of the detectors, by table. Raises UsageError if one has not the columns, or if there are
     fewer than two."""
     found = {}
     for name in config.tables or tuple(run):
-        columns = columns_of(run[name], config, run.metadata, made) if name in run else None
+        columns = columns_of(run[name], config, run.metadata, made, keeps_stored) if name in run else None
         if columns is not None:
             found[name] = columns
         elif config.tables:
             raise UsageError(f"{run.path}: table '{name}' {_missing(run, name, config)}: see `thalweg inspect`")
     if len(found) < 2:
+        of_waveforms = "give --features" if not keeps_stored else "add [features], with bits = 10 or so,"
         raise UsageError(
             f"{run.path} has {len(found)} tables with the columns '{config.timestamp}' and '{config.energy}' "
-            "(coincidences need two detectors): set timestamp and energy in the configuration, or give --features if "
+            f"(coincidences need two detectors): set timestamp and energy in the configuration, or {of_waveforms} if "
             "there are waveforms"
         )
     return found

@@ -39,22 +39,30 @@ class HitColumns:
     hits: int = 0
     rejected: Counter[str] = field(default_factory=Counter)
 
-    def read(self, table: Any) -> Iterator[Hits]:
-        """Yields the hits of a table, without those that have a flag which is rejected."""
+    def read(self, table: Any, kept: npt.NDArray[np.bool_] | None = None) -> Iterator[Hits]:
+        """Yields the hits of a table, without those that have a flag which is rejected.
+
+        kept: which rows count. None: all.
+        """
+        done = 0
         columns = [each for each in (self.times, self.energy, self.flags) if each]
         if self.made is not None:
             columns.append(self.made.waveform)
         for rows in table.batches(columns, rows=_ROWS):
-            yield self.of_rows(rows)
+            yield self.of_rows(rows, None if kept is None else kept[done : done + len(rows)])
+            done += len(rows)
 
-    def of_rows(self, rows: Mapping[str, Any]) -> Hits:
+    def of_rows(self, rows: Mapping[str, Any], kept: npt.NDArray[np.bool_] | None = None) -> Hits:
         times = picoseconds(rows[self.times], self.unit)
         if self.made is None:
-            energies = rows[self.energy]
-            return self.without_rejected(times, energies, rows[self.flags] if self.flags else None)
-        pulses = pulses_of(rows, self.made)
-        shifted = np.maximum(times.astype(np.int64) + pulses.since_ps, 0).astype(np.uint64)
-        return self.without_rejected(shifted, rows[self.energy] if self.energy else pulses.energies, pulses.flags)
+            energies, flags = rows[self.energy], rows[self.flags] if self.flags else None
+        else:
+            pulses = pulses_of(rows, self.made)
+            times = np.maximum(times.astype(np.int64) + pulses.since_ps, 0).astype(np.uint64)
+            energies, flags = rows[self.energy] if self.energy else pulses.energies, pulses.flags
+        if kept is not None and not kept.all():
+            times, energies, flags = times[kept], energies[kept], None if flags is None else flags[kept]
+        return self.without_rejected(times, energies, flags)
 
     def without_rejected(
         self, times: npt.NDArray[np.uint64], energies: npt.NDArray[Any], flags: npt.NDArray[Any] | None
@@ -81,11 +89,14 @@ class HitColumns:
         return [f"{self.rejected['all']:,} pulses of {self.table} ({share:.2g} of all) are left out: {why}."]
 
 
-def columns_of(table: Any, config: TdpacConfig, metadata: Mapping[str, str], made: bool) -> HitColumns | None:
+def columns_of(
+    table: Any, config: TdpacConfig, metadata: Mapping[str, str], made: bool, keeps_stored: bool = False
+) -> HitColumns | None:
     """Returns the columns of a table, or None if it has no hits. Raises UsageError if its times have no unit, or it has
     samples of which no features can be made.
 
-    metadata: of the run. made: whether features are made of samples if they are not stored.
+    metadata: of the run. made: whether features are made of samples if they are not stored. keeps_stored: whether a
+        table with energies is read as it is all the same.
     """
     schema = table.schema
     rejected = config.features.rejected if config.features else _DEFAULT_REJECTED
@@ -94,7 +105,8 @@ def columns_of(table: Any, config: TdpacConfig, metadata: Mapping[str, str], mad
         return HitColumns(table.name, time, _unit(table, time), config.energy, flags, None, rejected)
     if config.timestamp not in schema:
         return None
-    if made and config.features and config.features.waveform in schema:
+    is_kept = keeps_stored and config.energy in schema
+    if made and config.features and config.features.waveform in schema and not is_kept:
         check_samples(table, config.features)
         energy = config.energy if config.energy in schema else ""
         unit = _unit(table, config.timestamp)
