@@ -207,3 +207,18 @@ def test_files_are_merged_into_one(chain: list[Path], tmp_path: Path, thalweg_co
     done = thalweg_command("merge", chain[0].with_stem("run-*"), "--out", target, "--force", "--allow-missing")
     assert done.returncode == 0, done.stderr
     assert f"{2 * TOTAL} rows in 2 tables from 3 files" in done.stdout
+
+
+def test_merge_finds_the_files_in_which_a_run_goes_on(chain: list[Path], tmp_path: Path, thalweg_command) -> None:
+    target = tmp_path / f"all{chain[0].suffix}"
+    done = thalweg_command("merge", chain[0], "--next-files", "--out", target, "--allow-missing")
+    assert done.returncode == 0, done.stderr
+    assert f"{2 * TOTAL} rows in 2 tables from 3 files" in done.stdout
+    assert is_whole(tw.open(target))
+    assert tw.merge(chain[0], target, next_files=True, force=True).inputs == tuple(map(str, chain))
+    alone = Path(shutil.copy(chain[0], tmp_path))
+    lacking = thalweg_command("merge", alone, "--next-files", "--out", target, "--force")
+    assert lacking.returncode == 2
+    assert f"continues in {tmp_path / chain[1].name}, which does not exist" in lacking.stderr
+    with pytest.raises(tw.UsageError, match=r"it is one file.*next_files=True"):
+        tw.merge(chain[0], target, force=True)

@@ -43,7 +43,7 @@ def busy(channels: int) -> RecordingSnapshot:
 
 def shown(snapshot: RecordingSnapshot, height: int) -> list[str]:
     console = Console(file=io.StringIO(), width=110)
-    console.print(progress_view(snapshot, height))
+    console.print(progress_view(snapshot, console.width, height))
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue().splitlines()
 

@@ -21,7 +21,7 @@ from thalweg._derive.summaries import Summary
 from thalweg._files.merge import MergeReport, merge_files
 from thalweg._files.merge_hdf5 import are_hdf5, merge_hdf5
 from thalweg._files.open import open  # noqa: A004
-from thalweg._files.several import several_paths
+from thalweg._files.several import paths_with_next, several_paths
 from thalweg._reading.run import Run
 from thalweg._schema.left_out import LeftOut
 from thalweg._schema.schema import Schema
@@ -33,11 +33,17 @@ _MERGED = "merge"
 
 
 def merge(
-    inputs: Path | Iterable[Path], out: Path, *, force: bool = False, carry: str | Iterable[str] = ()
+    inputs: Path | Iterable[Path],
+    out: Path,
+    *,
+    force: bool = False,
+    carry: str | Iterable[str] = (),
+    next_files: bool = False,
 ) -> MergeReport:
     """Merges the RNTuples of several files into one file, in the order in which the files are given.
 
-    inputs: a list, or a pattern such as "run-*.root", whose files come in the order of their names.
+    inputs: a list, or a pattern such as "run-*.root", whose files come in the order of their names; one file if
+        `next_files` is given.
 
     Pages are copied as they are stored, and their checksums are verified; page lists and footers are new. The files may
     come from Thalweg or ROOT. They must have the same tables with the same fields, stored in columns of the same types.
@@ -52,15 +58,14 @@ def merge(
     force: replace `out` if it exists.
     carry: TTrees beside the RNTuples, by name or pattern, such as `["Runs", "LuminosityBlocks"]`. `out` has them as
         RNTuples, with the rows of all files. uproot reads their values, which are written anew.
+    next_files: whether the files in which the run of an input goes on come behind that input, as in `open`.
 
     Other objects that are not RNTuples are left out, and `problems` of the report lists them. Raises UsageError if
     files differ (and names table and field), are given twice, are copies of one run, hold each other or are still being
     written, if their summaries cannot be added, if a file lacks a table that is carried along, or if `out` exists;
     DataError if a page is damaged, and names file, table and row. There is no `out` then.
     """
-    if (found := several_paths(inputs)) is None:
-        raise UsageError(f"inputs cannot be {inputs!r} (it is one file): give a list of files, or a pattern")
-    names = found
+    names = _names_of(inputs, next_files)
     parts = dict(_parts_of(names))
     _check_apart(parts)
     added = _added_results(parts) if len(parts) == len(names) else {}
@@ -74,6 +79,17 @@ def merge(
     carried = {f"{name}:{tree}" for name in names for tree in trees}
     left_out = [each for each in report.problems if each.path not in carried]
     return replace(report, problems=(*_named_once(left_out), *beside.left_out.values()))
+
+
+def _names_of(inputs: Path | Iterable[Path], next_files: bool) -> list[str]:
+    """Returns the paths of all inputs. Raises UsageError if a file that continues another one is missing."""
+    found = several_paths(inputs)
+    if found is None and not next_files:
+        raise UsageError(
+            f"inputs cannot be {inputs!r} (it is one file): give a list of files, a pattern, or next_files=True"
+        )
+    names = [path_of(inputs)] if found is None else found
+    return [path for name in names for path in paths_with_next(name, open)] if next_files else names
 
 
 @contextmanager

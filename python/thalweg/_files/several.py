@@ -60,6 +60,12 @@ def with_next_files(first: Run, open_: Open) -> Run:
         raise
 
 
+def paths_with_next(path: str, open_: Open) -> list[str]:
+    """Returns the path of a file and those of all files that continue it."""
+    with with_next_files(open_(path), open_) as run:
+        return [part.path for part in run.parts]
+
+
 def run_of_files(paths: Sequence[str], open_: Open) -> Run:
     """Returns the run of which these files are all the parts, in any order.
 

@@ -50,7 +50,7 @@ class LiveLine:
             return
         if self._is_terminal:
             width = shutil.get_terminal_size().columns - 1  # a line that wraps could not be rewritten
-            self._write(f"\r{sentence if len(sentence) <= width else sentence[: width - 1] + '…'}\x1b[K")
+            self._write(f"\r{shortened(sentence, width)}\x1b[K")
             self._is_shown = True
         elif time.monotonic() >= self._next_s:
             self._next_s = time.monotonic() + self._interval_s
@@ -73,6 +73,17 @@ class LiveLine:
                 sys.stderr.flush()
             except OSError:
                 self._is_closed = True
+
+
+def shortened(sentence: str, width: int) -> str:
+    """Returns the parts that fit, with a sign for those that are left out: half a number would be another one."""
+    if len(sentence) <= width:
+        return sentence
+    fits = sentence[: max(0, width - 1)]
+    for end in (", ", " "):
+        if end in fits:
+            return f"{fits.rpartition(end)[0]}{end}…"
+    return "…"
 
 
 def show(live: LiveLine, notifier: Notifier, sentence: str) -> None:

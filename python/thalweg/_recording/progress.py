@@ -7,10 +7,10 @@ from typing import Any, Protocol
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
-from rich.table import Table
 from rich.text import Text
 
 from thalweg._base.quantities import as_bytes, as_duration
+from thalweg._base.stacked import Heading, StackedTable
 from thalweg._base.stamps import stamped
 from thalweg._recording import control
 from thalweg._recording.counts import Channel
@@ -112,20 +112,21 @@ class TableProgress:
         self._live.start()
 
     def show(self, snapshot: RecordingSnapshot) -> None:
-        self._live.update(progress_view(snapshot, self._console.height), refresh=True)
+        self._live.update(progress_view(snapshot, *self._console.size), refresh=True)
 
     def close(self) -> None:
         self._live.stop()
 
 
-def progress_view(snapshot: RecordingSnapshot, height: int) -> RenderableType:
-    return Group(headline(snapshot), channel_table(snapshot, max(1, height - 8)), footline(snapshot))
+def progress_view(snapshot: RecordingSnapshot, width: int, height: int) -> RenderableType:
+    around = headline(snapshot), footline(snapshot)
+    taken = sum(-(-text.cell_len // max(1, width)) + 1 for text in around)  # a line more, since words are not divided
+    return Group(around[0], channel_table(snapshot, width, height - taken), around[1])
 
 
 def headline(snapshot: RecordingSnapshot) -> Text:
-    line = Text(overflow="ellipsis", no_wrap=True)
-    line.append(snapshot.state.capitalize(), style=f"bold {_STATES.get(snapshot.state, 'green')}")
-    line.append(f" {snapshot.file}", style="bold")
+    line = Text(snapshot.state.capitalize(), style=f"bold {_STATES.get(snapshot.state, 'green')}")
+    line = Text.assemble(line, (f" {snapshot.file}", "bold"))
     limit = f" of {as_duration(snapshot.limit_s)}" if snapshot.limit_s else ""
     line.append(f"  {as_duration(snapshot.elapsed_s)}{limit}")
     processes = f"{snapshot.producers} producer{'s' if snapshot.producers != 1 else ''}"
@@ -133,19 +134,24 @@ def headline(snapshot: RecordingSnapshot) -> Text:
     return line
 
 
-def channel_table(snapshot: RecordingSnapshot, room: int) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
-    table.add_column("channel", no_wrap=True)
+def channel_table(snapshot: RecordingSnapshot, width: int, height: int) -> StackedTable:
+    """Returns a table of as many channels as there is room for, and the sums of all."""
+    others = 4  # the headings, the channels that are left out, the sums and the cursor
+    table = _channel_table(snapshot, max(1, height - others))
+    lines = table.lines_per_row(width)
+    return table if lines == 1 else _channel_table(snapshot, max(1, height // lines - others))
+
+
+def _channel_table(snapshot: RecordingSnapshot, most: int) -> StackedTable:
     onboard = any(channel.count("onboard_limit_bytes") for channel in snapshot.channels.values())
     names = ["records/s", "raw/s", "records", "stored/raw", "buffers"]
-    for name in names + (["on board", "dead time", "lost"] if onboard else []):
-        table.add_column(name, justify="right", no_wrap=True)
+    names += ["on board", "dead time", "lost"] if onboard else []
+    table = StackedTable([Heading("channel"), *(Heading(name, is_number=True) for name in names)])
     shown = list(snapshot.channels.items())
-    hidden = len(shown) - room if len(shown) > room else 0
-    for name, channel in shown[: len(shown) - hidden]:
+    for name, channel in shown[:most]:
         rates = snapshot.rows_per_s.get(name, 0), snapshot.bytes_per_s.get(name, 0)
         table.add_row(name, *progress_cells(channel, *rates, onboard))
-    if hidden:
+    if hidden := len(shown[most:]):
         table.add_row(f"{hidden} more", style="dim")
     if len(shown) > 1:
         rates = sum(snapshot.rows_per_s.values()), sum(snapshot.bytes_per_s.values())
@@ -153,8 +159,8 @@ def channel_table(snapshot: RecordingSnapshot, room: int) -> Table:
     return table
 
 
-def progress_cells(channel: Channel, rows_per_s: float, bytes_per_s: float, onboard: bool) -> list[RenderableType]:
-    values: list[RenderableType] = [
+def progress_cells(channel: Channel, rows_per_s: float, bytes_per_s: float, onboard: bool) -> list[str | Text]:
+    values: list[str | Text] = [
         f"{rows_per_s:,.0f}",
         f"{as_bytes(bytes_per_s)}/s",
         f"{channel.rows:,}",

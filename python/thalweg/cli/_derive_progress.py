@@ -6,15 +6,16 @@ from typing import Self
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
-from rich.progress_bar import ProgressBar
-from rich.table import Table
 from rich.text import Text
 
 from thalweg._base.quantities import as_bytes, as_duration
+from thalweg._base.stacked import Heading, StackedTable
 from thalweg._derive.state import JobState
 
 _EVERY_S = 1.0
 _MOST_WORKERS = 32
+_BAR_WIDTH = 40
+_SHARE_WIDTH = 20
 
 
 class DerivationProgress:
@@ -66,16 +67,16 @@ def job_sentence(state: JobState) -> str:
 
 
 def job_view(state: JobState) -> RenderableType:
-    bar = ProgressBar(total=max(1, state.events), completed=state.events_done, width=60)
-    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
-    for name in ("worker", "events", "share", "range", "for", "CPU", "memory"):
-        table.add_column(name, justify="left" if name == "share" else "right", no_wrap=True)
+    done = round(_BAR_WIDTH * min(1.0, state.events_done / max(1, state.events)))
+    bar = Text.assemble(("━" * done, "bold"), ("━" * (_BAR_WIDTH - done), "dim"))
+    names = ("worker", "events", "share", "range", "for", "CPU", "memory")
+    table = StackedTable([Heading(name, is_number=name != "share") for name in names])
     most = max((each.events for each in state.workers), default=0)
     for each in state.workers[:_MOST_WORKERS]:
         table.add_row(
             str(each.pid),
             f"{each.events:,}",
-            ProgressBar(total=max(1, most), completed=each.events, width=20),
+            "━" * round(_SHARE_WIDTH * each.events / max(1, most)),
             f"{each.doing:,} events" if each.doing else "waiting",
             as_duration(each.since) if each.doing else "",
             as_duration(each.cpu),
@@ -84,4 +85,4 @@ def job_view(state: JobState) -> RenderableType:
     if (hidden := len(state.workers) - _MOST_WORKERS) > 0:
         table.add_row(f"{hidden} more", style="dim")
     keys = Text("Ctrl-C: finish these ranges and stop; twice: stop at once", style="dim")
-    return Group(Text(job_sentence(state), no_wrap=True, overflow="ellipsis"), bar, table, keys)
+    return Group(Text(job_sentence(state)), bar, table, keys)

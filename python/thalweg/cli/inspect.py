@@ -5,16 +5,15 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from itertools import zip_longest
 from typing import Any
 
 import typer
 from rich.console import RenderableType
-from rich.table import Table
 
 from thalweg import _core
 from thalweg._base.errors import Error
 from thalweg._base.quantities import as_bytes
+from thalweg._base.stacked import Heading, StackedTable
 from thalweg._files.open import external_folders, run_of
 from thalweg._files.several import opened_run
 from thalweg._reading.run import Run
@@ -324,12 +323,10 @@ def heading(schema: Schema, alike: list[int], rows: list[int]) -> str:
     return f"{listed}: {each} rows{' each' if len(names) > 1 else ''}{f' ({about})' if about else ''}"
 
 
-def field_table(files: Sequence[ShownFile], run: Run, alike: list[int]) -> Table:
-    shown = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
-    for name, justify in zip_longest(
-        ("  field", "type", "unit", "codec", "pages", "raw", "stored", "", "description"), "llllrrrr", fillvalue="l"
-    ):
-        shown.add_column(name, justify="right" if justify == "r" else "left", no_wrap=name != "description")
+def field_table(files: Sequence[ShownFile], run: Run, alike: list[int]) -> StackedTable:
+    texts = (Heading("  field"), Heading("type"), Heading("unit"), Heading("codec"))
+    numbers = (Heading(name, is_number=True) for name in ("pages", "raw", "stored", ""))
+    shown = StackedTable([*texts, *numbers, Heading("description", is_folded=True)])
     tables = [run.schema.tables[index] for index in alike]
     stored = summed([storage_of(file, table.name) for file in files for table in tables])
     for depth, name, path, type_ in outline(tables[0]):

@@ -3,9 +3,9 @@
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
 from thalweg import _core
+from thalweg._base.stacked import Heading, StackedTable
 from thalweg.cli._output import JsonOption, answer, as_epilog, print_json
 
 EXAMPLES = ["thalweg knobs", "thalweg knobs --json", "thalweg knobs --markdown > docs/knobs.md"]
@@ -40,9 +40,8 @@ def knobs(
     elif json:
         print_json([knob_as_json(knob) for knob in _core.knobs()])
     else:
-        shown = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
-        for name in ("knob", "default", "range", "what it does"):
-            shown.add_column(name, no_wrap=name != "what it does")
+        names = Heading("knob"), Heading("default"), Heading("range"), Heading("what it does", is_folded=True)
+        shown = StackedTable(names)
         for knob in _core.knobs():
             shown.add_row(knob.name, knob.default, knob.range, knob.about)
         answer(shown)

@@ -7,9 +7,21 @@ import typer
 
 import thalweg
 from thalweg._base.quantities import as_bytes
-from thalweg.cli._output import AllowMissingOption, JsonOption, answer, as_epilog, exit_code, print_json, say_problems
+from thalweg.cli._output import (
+    AllowMissingOption,
+    JsonOption,
+    NextFilesOption,
+    answer,
+    as_epilog,
+    exit_code,
+    print_json,
+    say_problems,
+)
 
-EXAMPLES = ["thalweg merge a.root b.root --out c.root"]
+EXAMPLES = [
+    "thalweg merge a.root b.root --out c.root",
+    "thalweg merge run.h5 --next-files --out whole.h5",
+]
 
 
 def merge(
@@ -26,6 +38,7 @@ def merge(
             "pattern. Can be repeated.",
         ),
     ] = None,
+    next_files: NextFilesOption = False,
     allow_missing: AllowMissingOption = False,
     json: JsonOption = False,
 ) -> int:
@@ -36,7 +49,8 @@ def merge(
     exits with code 1.
     """
     is_pattern = len(inputs) == 1 and glob.has_magic(inputs[0])
-    report = thalweg.merge(inputs[0] if is_pattern else inputs, out, force=force, carry=carry or ())
+    given = inputs[0] if is_pattern else inputs
+    report = thalweg.merge(given, out, force=force, carry=carry or (), next_files=next_files)
     if json:
         print_json(report.to_dict())
     else:

@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
 from thalweg import _core
 from thalweg._base.errors import UsageError
 from thalweg._base.quantities import as_bytes
+from thalweg._base.stacked import Heading, StackedTable
 from thalweg._readout import plan as plans
 from thalweg.cli._output import JsonOption, answer, as_epilog, print_json, say
 
@@ -91,9 +91,8 @@ def _refuse_with_config(**options: int | None) -> None:
 
 
 def _show(machine: _core.Topology, made: _core.Plan) -> None:
-    shown = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
-    for heading in ("handler", "chiplet", "package", "memory node", "threads that build", "threads that serve"):
-        shown.add_column(heading, no_wrap=True)
+    names = "handler", "chiplet", "package", "memory node", "threads that build", "threads that serve"
+    shown = StackedTable([Heading(name) for name in names])
     for row in plans.rows(machine, made):
         shown.add_row(*astuple(row))
     answer(_sentence(machine), "", shown)
