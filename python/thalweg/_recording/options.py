@@ -145,8 +145,8 @@ class RecordOptions:
         str,
         _option(
             RAW,
-            "How rows lie in the input: a file of TOML, or a dtype of NumPy, for example \"[('timestamp','<u8'),"
-            "('samples','<u2',(64,))]\".",
+            "How rows lie in the input: a file of TOML, or a dtype of NumPy, for example \"[('timestamp', '<u8'), "
+            "('samples', '<u2', (64,))]\".",
             metavar="FILE.toml|DTYPE",
         ),
     ] = ""

@@ -9,6 +9,8 @@ from thalweg._base.quantities import as_bytes, as_duration
 from thalweg._recording.counts import Channel, Channels, total_of
 from thalweg._recording.files import RunFile
 
+_MOST_NAMED = 8
+
 
 @dataclass
 class RecordingReport:
@@ -28,12 +30,37 @@ class RecordingReport:
 
     @property
     def exit_code(self) -> int:
-        is_missing = self.left_out and not self.allow_missing
-        return 1 if self.failures or self.abandoned or is_missing else 0
+        return 1 if self._has_failed or self._ended_in_vain else 0
+
+    @property
+    def _has_failed(self) -> bool:
+        return bool(self.failures or self.abandoned or (self.left_out and not self.allow_missing))
 
     @property
     def problems(self) -> list[str]:
-        return self.failures + self.left_out
+        return self.failures + self.left_out + ([self._nothing] if self._nothing else [])
+
+    @property
+    def _nothing(self) -> str:
+        """What is to be said of a run without any record; empty if there are some, or if a failure is said."""
+        if self.total.rows or self._has_failed:
+            return ""
+        remedy = "check its trigger and threshold, or its input"
+        if self.ended_by == "signal":
+            why = f"the run was stopped after {as_duration(self.seconds)}, before the first one"
+        elif lost := self.total.count("lost_triggers"):
+            why = f"all {lost:,} triggers were lost, because the on-board memory was full"
+            remedy = "lower the rate, or take faster storage or compression"
+        elif self.ended_by == "duration":
+            why = "the source gave no record during the run"
+        else:
+            why = "the source ended without one"
+        return f"nothing was recorded ({why}): {remedy}, and record again with --force or another --out"
+
+    @property
+    def _ended_in_vain(self) -> bool:
+        """Returns whether the run ended by itself without a record. One that a user stops ends as it was asked to."""
+        return bool(self._nothing) and self.ended_by != "signal"
 
     @property
     def total(self) -> Channel:
@@ -69,7 +96,7 @@ class RecordingReport:
             f"{as_bytes(total.stored_bytes)} stored{stored}, "
             f"{as_bytes(total.raw_bytes / self._durable_s)}/s raw {self._until} ({self.engine})."
         )
-        lines = [summary]
+        lines = [summary, *self._silent()]
         if lost := total.count("lost_triggers"):
             worst = max(self.channels, key=lambda name: self.channels[name].dead_time_fraction)
             lines.append(
@@ -82,6 +109,14 @@ class RecordingReport:
         notes = dict.fromkeys(note for file in self.files if file.result for note in file.result.report.notes)
         lines += self.notes
         return [*lines, *(_file_sentence(file, self.events) for file in self.files), *notes]
+
+    def _silent(self) -> list[str]:
+        """Names the channels that gave no record, if others gave some."""
+        silent = [name for name, channel in self.channels.items() if not channel.rows]
+        if not silent or len(silent) == len(self.channels):
+            return []
+        more = f" and {len(silent) - _MOST_NAMED:,} more" if len(silent) > _MOST_NAMED else ""
+        return [f"No record came from {', '.join(silent[:_MOST_NAMED])}{more}."]
 
     @property
     def _until(self) -> str:
