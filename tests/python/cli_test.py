@@ -74,7 +74,7 @@ def run_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("record --config missing.toml", "cannot read missing.toml"),
         ("inspect missing.h5", "missing.h5"),
         ("verify missing.h5", "missing.h5"),
-        ("recover {run}", "nothing to recover"),
+        ("recover missing.h5", "missing.h5"),
         ("snapshot missing.h5 --out copy.h5", "there is no such file"),
         ("snapshot {run} --out copy.h5", "it is complete"),
         ("snapshot {run} --out copy.root", "of the same container"),
@@ -292,7 +292,8 @@ def test_the_examples_in_the_help_work(
             continue
         with contextlib.ExitStack() as until_done:
             if words[1] == "record":
-                words += ["--force", "--duration", "0.3s", *(["--metrics", "0"] if "--metrics" in words else [])]
+                few = ["--records", "50"] if "--duration" in words else []
+                words += ["--force", *few, *(["--metrics", "0"] if "--metrics" in words else [])]
             elif words[1] == "recover":
                 with recording(Path("run.h5"), *SMALL, "--rate", "1kHz", "--force") as recorder:
                     recorder.process.kill()
