@@ -118,7 +118,18 @@ def test_a_library_that_does_not_fit_is_refused(folder: Path, flag: str, said: s
         ({"notes": "/tmp", "refuses": True}, "{}: the licence is missing"),
         ({"notes": "/tmp", "any": {"a": [1, "x"]}}, '{}: {{"a": [1, "x"]}}'),
         ({"notes": "/tmp", "wrong": "json"}, "describe of {} gave no JSON"),
-        ({"notes": "/tmp", "wrong": "schema"}, "uint33"),
+        (
+            {"notes": "/tmp", "wrong": "schema"},
+            "describe of {}: field 'number' of table 'ch0' cannot be read ('uint33' is not a type of value",
+        ),
+        (
+            {"notes": "/tmp", "wrong": "items"},
+            "describe of {}: field 'hits' of table 'ch0' cannot be read (it has no 'element', but 'items', which",
+        ),
+        (
+            {"notes": "/tmp", "wrong": "key"},
+            "describe of {}: field 'hits/*' of table 'ch0' has 'units', which means nothing there (did you mean 'unit",
+        ),
     ],
 )
 def test_settings_are_checked_when_it_is_opened(faulty: Path, settings: dict[str, Any], said: str) -> None:
@@ -210,8 +221,9 @@ def test_it_pauses_and_goes_on_beside_another_device(tmp_path: Path, faulty: Pat
 def test_an_overflow_of_one_lane_restarts_both(tmp_path: Path, pulser: Path) -> None:
     """A memory of no pulses overflows with each pulse."""
     settings = ("--setting", "memory=0", "--setting", "channels=2", "--setting", "rate=100")
-    report = record(tmp_path / "run.h5", "--source", pulser, *settings, "--duration", "300ms")
+    report = record(tmp_path / "run.h5", "--source", pulser, *settings, "--duration", "300ms", code=1)
     assert report["rows"] == 0
+    assert "triggers were lost, because the on-board memory was full" in report["problems"][-1]
     overflows = events_of(tmp_path / "run.h5", kinds=("overflow",))
     assert overflows
     assert all(row["lost_triggers"] >= 1 for row in overflows)

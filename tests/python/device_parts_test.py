@@ -59,6 +59,11 @@ def test_counters_that_fall_are_added_up_and_those_of_earlier_processes_stay() -
         ({"tables": {"a": ROW}, "clock": {"restart": True}}, "has no 'restart' .did you mean 'restarts'"),
         ({"tables": {"a": ROW}, "settings": {"x": object()}}, "cannot be kept in the file"),
         ({"tables": {"a": ROW}, "notes": "a sentence"}, "the notes of .* are 'a sentence': return a list"),
+        ({"tables": {"a": ROW}, "notes": 5}, "the notes of .* are 5: return a list"),
+        ({"tables": {"a": ROW}, "lanes": 3}, "the lanes of Card cannot be 3: return a list"),
+        ({"tables": {"a": ROW}, "lanes": [3]}, r"the lanes of Card cannot be \[3\]: return a list"),
+        ({"tables": {"a": ROW}, "clock": "timestamp"}, "the clock of Card cannot be 'timestamp': return a dictionary"),
+        ({"tables": {"a": ROW}, "settings": [1]}, r"the settings of Card cannot be \[1\]: return a dictionary"),
     ],
 )
 def test_a_wrong_description_is_refused(given: Any, said: str) -> None:

@@ -1,8 +1,11 @@
 // The JSON form of attributes, written in docs/formats/schema.md.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "thalweg/model/json.h"
 
@@ -10,6 +13,8 @@ namespace thalweg::model {
 namespace {
 
 using nlohmann::ordered_json;
+
+constexpr std::array<std::string_view, 3> kOfAttribute = {"type", "shape", "value"};
 
 // JSON has no name for these.
 ordered_json real_to_json(double value) {
@@ -104,6 +109,27 @@ void add_value(Attribute& attribute, ordered_json const& json) {
     });
 }
 
+Attribute attribute_from_json(std::string const& name, ordered_json const& entry, std::string const& of) {
+    JsonPart const part(entry, fmt::format("attribute '{}' of {}", name, of), kOfAttribute);
+    Attribute attribute{.name = name, .scalar = {}, .shape = {}, .values = {}, .texts = {}};
+    auto const type = part.text("type");
+    auto const& value = part.at("value");
+    if (part.has("shape")) attribute.shape = part.sizes("shape");
+    try {
+        if (type != "string") attribute.scalar = parse_scalar(type);
+        if (part.has("shape")) {
+            for (auto const& each : value) add_value(attribute, each);
+        } else {
+            add_value(attribute, value);
+        }
+    } catch (nlohmann::json::exception const& error) {
+        part.refuse(why_of(error));
+    } catch (base::Error const& error) {
+        part.refuse(error.what());
+    }
+    return attribute;
+}
+
 } // namespace
 
 ordered_json attributes_to_json(Attributes const& attributes) {
@@ -118,21 +144,9 @@ ordered_json attributes_to_json(Attributes const& attributes) {
     return all;
 }
 
-Attributes attributes_from_json(ordered_json const& json) {
+Attributes attributes_from_json(ordered_json const& json, std::string const& of) {
     Attributes attributes;
-    for (auto const& [name, entry] : json.items()) {
-        Attribute attribute{.name = name, .scalar = {}, .shape = {}, .values = {}, .texts = {}};
-        auto const type = entry.at("type").get<std::string>();
-        if (type != "string") attribute.scalar = parse_scalar(type);
-        auto const& value = entry.at("value");
-        if (entry.contains("shape")) {
-            attribute.shape = entry.at("shape").get<std::vector<std::uint64_t>>();
-            for (auto const& each : value) add_value(attribute, each);
-        } else {
-            add_value(attribute, value);
-        }
-        attributes.push_back(std::move(attribute));
-    }
+    for (auto const& [name, entry] : json.items()) attributes.push_back(attribute_from_json(name, entry, of));
     std::ranges::sort(attributes, {}, &Attribute::name);
     return attributes;
 }

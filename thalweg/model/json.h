@@ -6,12 +6,13 @@
 #include <string_view>
 
 #include "thalweg/base/error.h"
+#include "thalweg/model/json_part.h"
 #include "thalweg/model/schema.h"
 
 namespace thalweg::model {
 
 nlohmann::ordered_json attributes_to_json(Attributes const& attributes);
-Attributes attributes_from_json(nlohmann::ordered_json const& json);
+Attributes attributes_from_json(nlohmann::ordered_json const& json, std::string const& of = "the run");
 
 nlohmann::ordered_json schema_to_json(Schema const& schema);
 Schema schema_from_json(nlohmann::ordered_json const& json);
@@ -21,7 +22,7 @@ template <typename Read> auto from_json_text(std::string_view text, std::string 
     try {
         return read(nlohmann::ordered_json::parse(text));
     } catch (nlohmann::json::exception const& error) {
-        base::fail_data({what + " cannot be read", error.what()});
+        base::fail_data({what + " cannot be read", why_of(error)});
     } catch (base::UsageError const& error) {
         base::fail_data({what + " cannot be read", error.what()});
     }

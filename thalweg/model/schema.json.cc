@@ -1,6 +1,8 @@
 // The JSON form of a schema, written in docs/formats/schema.md.
 #include "thalweg/model/json.h"
 
+#include <array>
+
 #include <fmt/format.h>
 
 #include "thalweg/base/error.h"
@@ -10,12 +12,17 @@ namespace {
 
 using nlohmann::ordered_json;
 
+constexpr std::array<std::string_view, 9> kOfField = {"name", "type",        "element",   "fields",    "shape",
+                                                      "unit", "description", "type_name", "attributes"};
+constexpr std::array<std::string_view, 4> kOfTable = {"name", "fields", "description", "attributes"};
+constexpr std::array<std::string_view, 3> kOfSchema = {"tables", "attributes", "groups"};
+
 void put_attributes(ordered_json& json, Attributes const& attributes) {
     if (!attributes.empty()) json["attributes"] = attributes_to_json(attributes);
 }
 
-Attributes take_attributes(ordered_json const& json) {
-    return json.contains("attributes") ? attributes_from_json(json.at("attributes")) : Attributes{};
+Attributes take_attributes(JsonPart const& part) {
+    return part.has("attributes") ? attributes_from_json(part.at("attributes"), part.name()) : Attributes{};
 }
 
 ordered_json field_to_json(Field const& field, bool with_name) {
@@ -45,27 +52,61 @@ ordered_json field_to_json(Field const& field, bool with_name) {
     return json;
 }
 
-Field field_from_json(ordered_json const& json, bool with_name) {
-    Field field;
-    if (with_name) field.name = json.at("name").get<std::string>();
-    auto const type = json.at("type").get<std::string>();
+// A field of a table, a member of a struct, or the element of a list.
+struct Owner {
+    std::string table;
+    std::string path; // of the field that it lies in, with a slash at the end
+};
+
+Field field_from_json(ordered_json const& json, Owner const& owner, std::string const& name);
+
+std::vector<Field> fields_from_json(JsonPart const& part, Owner const& owner) {
+    std::vector<Field> fields;
+    for (auto const& json : part.list("fields")) {
+        auto const number = fmt::format("{}field number {} of {}", owner.path, fields.size() + 1, owner.table);
+        auto const name = JsonPart(json, number, kOfField).text("name");
+        fields.push_back(field_from_json(json, owner, name));
+    }
+    return fields;
+}
+
+void take_type(Field& field, JsonPart const& part, Owner const& inside) {
+    auto const type = part.text("type");
     if (type == "string") {
         field.kind = Kind::string;
     } else if (type == "list") {
         field.kind = Kind::list;
-        field.members.push_back(field_from_json(json.at("element"), false));
+        field.members.push_back(field_from_json(part.at("element"), inside, ""));
     } else if (type == "struct") {
         field.kind = Kind::record;
-        for (auto const& member : json.at("fields")) field.members.push_back(field_from_json(member, true));
+        field.members = fields_from_json(part, inside);
     } else {
-        field.scalar = parse_scalar(type);
+        try {
+            field.scalar = parse_scalar(type);
+        } catch (base::UsageError const& error) {
+            part.refuse(error.what());
+        }
     }
-    if (json.contains("shape")) field.shape = json.at("shape").get<std::vector<std::uint64_t>>();
-    field.unit = json.value("unit", "");
-    field.description = json.value("description", "");
-    field.type_name = json.value("type_name", "");
-    field.attributes = take_attributes(json);
+}
+
+Field field_from_json(ordered_json const& json, Owner const& owner, std::string const& name) {
+    auto const path = owner.path + (name.empty() ? "*" : name);
+    JsonPart const part(json, fmt::format("field '{}' of {}", path, owner.table), kOfField);
+    Field field;
+    field.name = name;
+    take_type(field, part, {owner.table, path + "/"});
+    if (part.has("shape")) field.shape = part.sizes("shape");
+    field.unit = part.text_or_empty("unit");
+    field.description = part.text_or_empty("description");
+    field.type_name = part.text_or_empty("type_name");
+    field.attributes = take_attributes(part);
     return field;
+}
+
+Table table_from_json(ordered_json const& json, std::size_t number) {
+    auto const name = JsonPart(json, fmt::format("table number {}", number), kOfTable).text("name");
+    JsonPart const part(json, fmt::format("table '{}'", name), kOfTable);
+    return {name, fields_from_json(part, {part.name(), ""}), part.text_or_empty("description"), take_attributes(part)};
 }
 
 } // namespace
@@ -85,16 +126,14 @@ ordered_json schema_to_json(Schema const& schema) {
 }
 
 Schema schema_from_json(ordered_json const& json) {
+    JsonPart const part(json, "the schema", kOfSchema);
     Schema schema;
-    for (auto const& entry : json.at("tables")) {
-        Table table{entry.at("name").get<std::string>(), {}, entry.value("description", ""), take_attributes(entry)};
-        for (auto const& field : entry.at("fields")) table.fields.push_back(field_from_json(field, true));
-        schema.tables.push_back(std::move(table));
-    }
-    schema.attributes = take_attributes(json);
+    for (auto const& table : part.list("tables"))
+        schema.tables.push_back(table_from_json(table, schema.tables.size() + 1));
+    schema.attributes = take_attributes(part);
     auto const groups = json.value("groups", ordered_json::object());
     for (auto const& [name, attributes] : groups.items())
-        schema.groups.push_back({name, attributes_from_json(attributes)});
+        schema.groups.push_back({name, attributes_from_json(attributes, fmt::format("group '{}'", name))});
     validate(schema);
     return schema;
 }

@@ -1,6 +1,7 @@
 #include "thalweg/model/schema.h"
 #include "thalweg/model/run.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "thalweg/base/error.h"
@@ -74,6 +75,50 @@ TEST(Schema, RefusesTextThatIsNoSchema) {
                              "{\"tables\":[{\"name\":\"a\",\"fields\":[{\"name\":\"x\",\"type\":\"int7\"}]}]}"}) {
         EXPECT_THROW(schema_from_json(std::string_view(text)), base::DataError) << text;
     }
+}
+
+std::string why_refused(std::string_view text) {
+    try {
+        schema_from_json(text);
+    } catch (base::DataError const& error) {
+        return error.what();
+    }
+    return "it was taken";
+}
+
+TEST(Schema, NamesTheKeyThatIsWrong) {
+    struct Case {
+        std::string_view field; // of table 't'
+        std::string_view said;
+    };
+    for (auto const& [field, said] : {
+             Case{R"({"name":"x","type":"list","items":{"type":"int8"}})",
+                  "field 'x' of table 't' cannot be read (it has no 'element', but 'items', which has no meaning "
+                  "there)"},
+             Case{R"({"type":"int8"})", "field number 1 of table 't' cannot be read (it has no 'name')"},
+             Case{R"({"name":"x"})", "field 'x' of table 't' cannot be read (it has no 'type')"},
+             Case{R"({"name":"x","type":"int7"})", "field 'x' of table 't' cannot be read ('int7' is not a type"},
+             Case{R"({"name":"x","type":"int8","unit":3})", "(its 'unit' is 3, and must be a text)"},
+             Case{R"({"name":"x","type":"int8","shape":[2,-1]})", "(its 'shape' is [2,-1], and must be a list of"},
+             Case{R"({"name":"x","type":"struct","fields":{"a":1}})",
+                  "field 'x' of table 't' cannot be read (its 'fields'"},
+             Case{R"({"name":"x","type":"struct","fields":["a"]})",
+                  "x/field number 1 of table 't' cannot be read (it is a"},
+             Case{R"({"name":"x","type":"list","element":{"type":"list","element":5}})", "field 'x/*/*' of table 't'"},
+             Case{R"({"name":"x","type":"int8","attributes":{"a":{"type":"int8","value":300}}})",
+                  "attribute 'a' of field 'x' of table 't' cannot be read (300 is no integer"},
+             Case{R"({"name":"x","type":"int8","attributes":{"a":{"type":"int8","value":"b"}}})", "attribute 'a' of"},
+         }) {
+        auto const text = fmt::format(R"({{"tables":[{{"name":"t","fields":[{}]}}]}})", field);
+        auto const why = why_refused(text);
+        EXPECT_NE(why.find(said), std::string::npos) << why;
+        EXPECT_EQ(why.find("json.exception"), std::string::npos) << why;
+    }
+}
+
+TEST(Schema, SaysWhereTextIsNoJson) {
+    auto const why = why_refused("{");
+    EXPECT_TRUE(why.starts_with("the schema cannot be read (parse error at line 1, column 2")) << why;
 }
 
 } // namespace

@@ -10,7 +10,7 @@ from typing import Any
 
 from thalweg import _core
 from thalweg._base.errors import UsageError
-from thalweg._schema.schema import Schema
+from thalweg._devices.described_tables import described_tables
 from thalweg.sources import DeviceLost, Overflow
 
 _ENDED, _OVERFLOW, _REFUSED = -1, -2, -4  # of thalweg/source.h
@@ -73,9 +73,12 @@ class Device:
             raise UsageError(f"describe of {self._source} gave no JSON ({error}): {text[:200]!r}") from None
         if not isinstance(said, dict) or "tables" not in said:
             raise UsageError(f"describe of {self._source} gave no 'tables': {text[:200]!r}")
-        self._schema = Schema.from_json(json.dumps({"tables": said["tables"]}))
+        self._schema = described_tables(self._source, said["tables"])
         given = {name: value for name, value in self._settings.items() if value is not None}
-        return {**said, "tables": self._schema, "settings": given | said.get("settings", {})}
+        took = said.get("settings", {})
+        if not isinstance(took, dict):
+            raise UsageError(f"the settings of {self._source} are {took!r}: give an object with a value for each name")
+        return {**said, "tables": self._schema, "settings": given | took}
 
     def start(self) -> int | None:
         outcome, card = self.thalweg_device.start()

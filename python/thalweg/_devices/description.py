@@ -127,22 +127,36 @@ def description_of(source: str, given: Any, settings: Mapping[str, Any]) -> Desc
     made = tables if isinstance(tables, Schema) else schema(tables)
     lanes = _lanes(source, made, given.get("lanes"))
     check_size(len(lanes), len(made))
-    said = given.get("clock") or {}
-    took = given.get("settings") or dict(settings)
+    said = _mapping(f"the clock of {source}", given.get("clock"))
+    took = _mapping(f"the settings of {source}", given.get("settings")) or dict(settings)
     try:
         json.dumps(took)
     except (TypeError, ValueError) as error:
         raise UsageError(f"the settings of {source} cannot be kept in the file ({error}): give plain values") from None
     notes = given.get("notes", ())
-    if isinstance(notes, str) or not all(isinstance(note, str) for note in notes):
+    if not _is_texts(notes):
         raise UsageError(f"the notes of {source} are {notes!r}: return a list of sentences")
     clock, domain = _clock(source, made, said), str(said.get("domain", ""))
     return Description(made, lanes, clock, domain, dict(took), tuple(notes))
 
 
+def _mapping(what: str, given: Any) -> Mapping[str, Any]:
+    if not given:
+        return {}
+    if not isinstance(given, Mapping):
+        raise UsageError(f"{what} cannot be {given!r}: return a dictionary")
+    return given
+
+
+def _is_texts(given: Any) -> bool:
+    return isinstance(given, list | tuple) and all(isinstance(each, str) for each in given)
+
+
 def _lanes(source: str, made: Schema, given: Any) -> tuple[tuple[str, ...], ...]:
     if given is None:
         return (tuple(made),)
+    if not isinstance(given, list | tuple) or not all(map(_is_texts, given)):
+        raise UsageError(f"the lanes of {source} cannot be {given!r}: return a list with the tables of each lane")
     lanes = tuple(tuple(lane) for lane in given)
     if sorted(table for lane in lanes for table in lane) != sorted(made) or not all(lanes):
         raise UsageError(f"the lanes of {source} do not have each table once: they are {lanes}")

@@ -94,6 +94,16 @@ static int32_t describe(void* self, char const** json) {
         *json = "{\"tables\": [{\"name\": \"ch0\", \"fields\": [{\"name\": \"number\", \"type\": \"uint33\"}]}]}";
         return THALWEG_OK;
     }
+    if (strcmp(device->wrong, "items") == 0) {
+        *json = "{\"tables\": [{\"name\": \"ch0\", \"fields\": ["
+                "{\"name\": \"hits\", \"type\": \"list\", \"items\": {\"type\": \"uint32\"}}]}]}";
+        return THALWEG_OK;
+    }
+    if (strcmp(device->wrong, "key") == 0) {
+        *json = "{\"tables\": [{\"name\": \"ch0\", \"fields\": [{\"name\": \"hits\", \"type\": \"list\", "
+                "\"element\": {\"type\": \"uint32\", \"units\": \"ns\"}}]}]}";
+        return THALWEG_OK;
+    }
     *json = "{\"tables\": [{\"name\": \"ch0\", \"fields\": ["
             "{\"name\": \"timestamp\", \"type\": \"uint64\", \"unit\": \"ns\"}, "
             "{\"name\": \"number\", \"type\": \"uint32\"}]}], "

@@ -6,6 +6,7 @@
 #include "thalweg/base/error.h"
 #include "thalweg/format/hdf5/object_creation.h"
 #include "thalweg/format/hdf5/plain_attributes.h"
+#include "thalweg/model/json_part.h"
 
 namespace thalweg::format::hdf5::ours {
 namespace {
@@ -107,7 +108,7 @@ std::optional<RunRecord> read_run_record(ReadingFile& file, FileHandle const& ha
         auto const* begin = reinterpret_cast<char const*>(text.data());
         return record_from_json(json::parse(begin, begin + text.size()));
     } catch (json::exception const& error) {
-        base::fail_data({"the dataset /thalweg/run cannot be read", error.what()});
+        base::fail_data({"the dataset /thalweg/run cannot be read", model::why_of(error)});
     }
 }
 
