@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import h5py
 import pytest
 
 import thalweg as tw
@@ -126,3 +127,33 @@ def test_a_moved_file_without_its_journal_is_told_where_it_belongs(path: Path, t
     Path(f"{path}.journal").rename(f"{away}.journal")
     assert thalweg_command("recover", away).returncode == 0
     assert tw.open(away)["t"]["number"][:].tolist() == list(range(20))
+
+
+def test_a_complete_file_needs_nothing_and_the_code_is_0(path: Path, thalweg_command: Any) -> None:
+    killed(path, 20)
+    first = thalweg_command("recover", path, "--json")
+    assert (first.returncode, json.loads(first.stdout)["recovered"]) == (0, True), first.stderr
+    content = path.read_bytes()
+    again = thalweg_command("recover", path)
+    assert (again.returncode, again.stderr) == (0, "")
+    assert again.stdout == f"{path} is complete: nothing is to be done. It has 20 rows.\n"
+    facts = json.loads(thalweg_command("recover", path, "--json").stdout)
+    assert (facts["recovered"], facts["rows"], facts["tables"]) == (False, 20, [{"table": "t", "rows": 20}])
+    assert path.read_bytes() == content
+    with pytest.raises(tw.UsageError, match="nothing to recover"):
+        tw.recover(path)
+
+
+def test_a_file_that_is_no_complete_run_is_a_wrong_request(tmp_path: Path, thalweg_command: Any) -> None:
+    with h5py.File(tmp_path / "foreign.h5", "w") as file:
+        file["values"] = [1, 2, 3]
+    (tmp_path / "text.h5").write_text("no file of ours")
+    for name in ("foreign.h5", "text.h5", "missing.h5"):
+        done = thalweg_command("recover", tmp_path / name)
+        assert done.returncode == 2, done.stderr
+        assert name in done.stderr
+    with tw.create(tmp_path / "open.h5", {"t": {"number": tw.int64}}) as out:
+        out.producer("t").append(number=1)
+        done = thalweg_command("recover", tmp_path / "open.h5")
+        assert done.returncode == 2
+        assert "is complete" not in done.stdout
