@@ -153,7 +153,7 @@ def test_no_command_calls_it_complete(recording: Recording, which: str, tmp_path
     assert "no faults, but not complete" in verified.stdout
     assert tw.verify(path).is_unfinished
     inspected = thalweg_command("inspect", path)
-    assert "a run that is still open" in inspected.stdout
+    assert f"{path}: a run that is not complete" in inspected.stdout
     converted = thalweg_command("convert", path, tmp_path / "converted.root")
     assert f"{path} is not complete" in converted.stdout
     replayed = thalweg_command("record", "--source", "replay", "--input", path, "--out", tmp_path / "replayed.h5")

@@ -54,7 +54,7 @@ def test_when_the_recorder_is_killed_its_run_is_recovered(tmp_path: Path, thalwe
     with pytest.raises(OSError, match="signature"):
         columns(path)
     looked = thalweg_command("inspect", path)
-    assert "still open" in looked.stdout
+    assert "a run that is not complete and that no process writes any more" in looked.stdout.splitlines()[0]
     recovered = thalweg_command("recover", path)
     assert recovered.returncode == 0, recovered.stderr
     rows = columns(path)

@@ -237,7 +237,9 @@ def test_a_run_that_was_killed_is_not_called_sound(tmp_path: Path, thalweg_comma
     assert f"no process writes it: `thalweg recover {path}` completes it" in done.stdout
     assert json.loads(thalweg_command("verify", "--json", path).stdout)["writers"] == "ended"
     assert tw.verify(path).is_unfinished
-    assert "No process writes it now" in thalweg_command("inspect", path).stdout
+    looked = thalweg_command("inspect", path).stdout.splitlines()
+    assert looked[0].startswith(f"{path}: a run that is not complete and that no process writes any more, ")
+    assert f"No process writes it any more: `thalweg recover {path}` completes it" in "\n".join(looked)
     assert thalweg_command("recover", path).returncode == 0
     done = thalweg_command("verify", path)
     assert done.returncode == 0

@@ -14,6 +14,7 @@ from thalweg._base.given import MOST_THREADS, integer_of, path_of
 from thalweg._base.paths import Path, is_file, is_folder, is_there
 from thalweg._files.open import open  # noqa: A004
 from thalweg._files.root_names import names_for_root, original_names, renamed
+from thalweg._reading.not_complete import not_complete
 from thalweg._reading.run import Run
 from thalweg._schema.left_out import LeftOut
 from thalweg._schema.schema import Schema
@@ -27,10 +28,6 @@ _KEPT_BYTES = 64 << 20
 _LONGEST_NAME = 220  # leaves room for ".journal.12" and the like, and for what is put before it
 _OF_FILES_THAT_CONTINUE = {"next_file", "next_file_id", "previous_file", "previous_file_id"}
 """Metadata that apply to the source only: the new file continues no other file."""
-
-
-def _not_complete(run: Run) -> str:
-    return f"{run.path} is not complete: its run was not closed, and the copy lacks the rows that it lacks"
 
 
 def convert(
@@ -111,7 +108,7 @@ def copied_run(
         _Copy(run, schema, written, out, progress).all_tables(copiers, max(1, usable // copiers))
         report = out.close()
         place.publish()
-        notes = [*report.notes, *([note] if note else []), *([_not_complete(run)] if run.is_open else [])]
+        notes = [*report.notes, *([note] if note else []), *filter(None, [not_complete(run)])]
         return replace(report, path=target, problems=problems, notes=tuple(notes), sources=sources)
     except BaseException:
         out.abandon()

@@ -2,7 +2,6 @@
 
 import json as json_module
 import os
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -17,7 +16,6 @@ from thalweg._base.stacked import Heading, StackedTable
 from thalweg._files.open import external_folders, run_of
 from thalweg._files.several import opened_run
 from thalweg._reading.run import Run
-from thalweg._reading.status import NodeFigures
 from thalweg._schema.attributes import Attributes
 from thalweg._schema.schema import Schema, TableSchema
 from thalweg._schema.tuning import in_effect, in_order
@@ -36,13 +34,13 @@ from thalweg.cli._output import (
     print_json,
     say_problems,
 )
+from thalweg.cli._run_state import open_state, status_sentences
 
 EXAMPLES = ["thalweg inspect run.h5", "thalweg inspect run.h5 --json", "thalweg inspect run.h5 --next-files"]
 # These have a sentence of their own, or are too long to be read.
 _NOT_LISTED = ("configuration", "counters", "source_settings", "engine", "start_utc", "stop_utc")
 _MOST_NOTES = 8
 _MOST_ATTRIBUTES = 20
-_MOST_TABLES = 8
 
 
 @dataclass(frozen=True)
@@ -200,9 +198,8 @@ def show(files: Sequence[ShownFile], run: Run) -> None:
 
 def summary(file: ShownFile | None, run: Run, files: Sequence[ShownFile]) -> str:
     """Returns a sentence about one file, or about the files of a run."""
-    ours = bool(files[0].reader.id)  # files of other programs have no id
-    is_open = "a run that is still open" if ours else "still being written"
-    state = is_open if any(each.reader.is_open_run for each in files) else "complete"
+    opened = next((each for each in files if each.reader.is_open_run), None)
+    state = "complete" if opened is None else open_state(opened.run)
     tables = f"{len(run)} table{'s'[: len(run) != 1]}"
     size = as_bytes(sum(os.path.getsize(each.path) for each in files))
     name = file.path if file else f"{files[0].path} and {len(files) - 1} more file{'s'[: len(files) != 2]} of one run"
@@ -227,47 +224,6 @@ def run_sentences(reader: _core.Reader, run: Run) -> Iterator[str]:
     yield from run.notes[:_MOST_NOTES]
     if len(run.notes) > _MOST_NOTES:
         yield f"... and {len(run.notes) - _MOST_NOTES:,} more notes (--json lists them)"
-
-
-def status_sentences(run: Run, of_nodes: bool) -> Iterator[str]:
-    try:
-        status = run.status()
-    except Error as error:  # as of another version of Thalweg
-        yield f"It is not known whether it is still written ({error})."
-        return
-    alive = [each for each in status.producers if each.alive and each.state != "finished"]
-    if alive:
-        here = " (on this machine)" if of_nodes else ""
-        yield "Being written by " + ", ".join(f"process {each.pid} ({each.table})" for each in alive) + here
-    elif status.state in ("written", "closing"):
-        yield "Its process is there, and no producer is."
-    elif of_nodes:
-        yield "No process on this machine writes it now."
-    elif status.state == "closed":
-        yield "It was closed meanwhile: look again."
-    elif status.state == "unknown":
-        yield f"It is not known whether it is still written ({status.nodes[0].why})."
-    else:
-        yield "No process writes it now; if the writers have ended, `thalweg recover` completes it."
-    for figures in status.figures:
-        yield from figure_sentences(figures)
-
-
-def figure_sentences(figures: NodeFigures) -> Iterator[str]:
-    rows = sum(table.rows for table in figures.tables)
-    lag = f"a power cut would lose at most the last {figures.durable_lag:.1f} s"
-    yield f"Its producers have appended {rows:,} rows; {lag}."
-    counted: Counter[str] = Counter()
-    for table in figures.tables:
-        counted.update({name: count for name, count in table.counters.items() if not name.endswith("_ns")})
-    dead = [f"{table.table} {table.dead_time:.2%}" for table in figures.tables if table.dead_time]
-    if counted:
-        yield "They have counted: " + ", ".join(f"{name} {count:,}" for name, count in counted.items())
-    if dead:
-        yield "Dead time: " + ", ".join(dead[:_MOST_TABLES]) + (", ..." if len(dead) > _MOST_TABLES else "")
-    if figures.failure:
-        yield figures.failure
-    yield f"Rows that are published but not yet in the file are in {figures.memory}."
 
 
 def attribute_lines(owners: Sequence[tuple[str, Attributes]]) -> list[str]:

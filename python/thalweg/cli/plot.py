@@ -9,6 +9,7 @@ import typer
 
 import thalweg
 from thalweg._base.errors import UsageError
+from thalweg._reading.not_complete import not_complete
 from thalweg.cli._find_signals import check_waveform, signals_of
 from thalweg.cli._output import (
     AllowMissingOption,
@@ -101,6 +102,8 @@ def plot(
     remarks = [f"Tables: the first {len(shown)} of {len(found)}."] if len(found) > len(shown) else []
     if spectra and any(len(signals.table) > rows for signals in shown):
         remarks.append(f"Energies: of the first {rows:,} records of each table.")
+    if run.is_open:
+        remarks.append("The run was not complete.")
     _save(target, lambda: draw(target, Path(file).name, shown, spectra, panels, pulses, remarks))
     left_out = f" (the first {len(shown)} of {len(found)} tables; choose with --table)"
     hidden = left_out if len(found) > len(shown) else ""
@@ -118,13 +121,14 @@ def _report(
     hidden: str,
     run: thalweg.Run,
 ) -> None:
+    note = not_complete(run)
     if json:
         facts = {"path": str(target), "tables": names, "panels": panels, "energies": energies}
-        print_json({**facts, "problems": as_json(run.problems)})
+        print_json({**facts, "notes": [note] if note else [], "problems": as_json(run.problems)})
     else:
         kinds = ", ".join(dict.fromkeys(energies.values()))
         of_what = f" The energies are from {kinds}." if kinds else ""
-        answer(f"{target} shows {', '.join(panels)} of {', '.join(names)}{hidden}.{of_what}")
+        answer(f"{target} shows {', '.join(panels)} of {', '.join(names)}{hidden}.{of_what}", *filter(None, [note]))
 
 
 def _wants(what: list[What], panel: What) -> bool:

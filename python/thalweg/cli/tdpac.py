@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from thalweg._base.errors import UsageError
-from thalweg.cli._output import JsonOption, answer, as_epilog, print_json
+from thalweg.cli._output import JsonOption, answer, as_epilog, print_json, say
 
 EXAMPLES = [
     "thalweg tdpac run.h5 --config tdpac.toml --out spectra.h5",
@@ -41,8 +41,9 @@ def tdpac(
 
     All pairs of a start and a stop are counted, for each pair of detectors. From the spectra follow time zero and the
     resolution, R(t), the fit of the field that the configuration describes, and the half-life. RUN needs a column of
-    times and one of energies in each table, or, with --features, times and samples. The exit code is 1 if a fit has not
-    converged. It needs the packages of an extra: pip install thalweg[tdpac].
+    times and one of energies in each table, or, with --features, times and samples. If RUN is not complete, it is
+    counted as far as it goes, which is said. The exit code is 1 if a fit has not converged, or if the peaks of a
+    calibration are not found. It needs the packages of an extra: pip install 'thalweg[tdpac]'.
     """
     from thalweg import tdpac as analyses
     from thalweg.tdpac import figure, results
@@ -63,7 +64,9 @@ def tdpac(
         print_json(analysis.as_json())
     else:
         answer(*analysis.sentences())
-    return 0 if analysis.converged else 1
+    for problem in analysis.problems:
+        say(f"thalweg: {file}: {problem}")
+    return 0 if analysis.converged and not analysis.problems else 1
 
 
 def register(app: typer.Typer) -> None:

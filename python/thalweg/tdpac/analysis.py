@@ -13,7 +13,7 @@ from thalweg._base.errors import UsageError
 from thalweg.tdpac.classes import PairClass, pair_classes, ratio_classes
 from thalweg.tdpac.config import TdpacConfig
 from thalweg.tdpac.counting import count
-from thalweg.tdpac.fitted import Fitted
+from thalweg.tdpac.fitted import Fitted, unit_of
 from thalweg.tdpac.half_life import HalfLife, fit_half_life
 from thalweg.tdpac.likelihood import fit_spectra, fit_time_zero
 from thalweg.tdpac.ratio import Ratio, backgrounds, fit_ratio, ratio_of
@@ -71,14 +71,31 @@ class Analysis:
             "delays_ps": list(self.spectra.delays_ps),
             "classes": [{"angle": each.angle_deg, "pairs": [*map(list, each.pairs)]} for each in self.classes],
             **{name: fitted and _as_json(fitted) for name, fitted in fits.items()},
+            "units": {name: unit for each in self._fits for name in each.free if (unit := unit_of(name))},
             "notes": self.notes,
+            "problems": self.problems,
         }
+
+    @property
+    def problems(self) -> list[str]:
+        """What was asked for and could not be done although the spectra are there, in whole sentences."""
+        if not (tables := self.spectra.uncalibrated):
+            return []
+        said = (
+            f"the energies of {', '.join(tables)} are not calibrated (the peaks are not found in them): correct "
+            "[calibration.peaks], or set scale to about the keV of one unit"
+        )
+        return [said]
 
     @property
     def converged(self) -> bool:
         """Whether all fits that were made have converged."""
-        fits = [self.time_zero, self.fit, self.half_life.fitted if self.half_life else None]
-        return all(each.is_valid for each in fits if each is not None)
+        return all(each.is_valid for each in self._fits)
+
+    @property
+    def _fits(self) -> list[Fitted]:
+        fits = (self.time_zero, self.fit, self.half_life.fitted if self.half_life else None)
+        return [each for each in fits if each is not None]
 
 
 def _as_json(fitted: Fitted) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from thalweg import _core
 from thalweg._base.errors import UsageError
 from thalweg._features.compass import CompassFile, is_compass
 from thalweg._hits.side_by_side import Hits, side_by_side
+from thalweg._reading.not_complete import not_complete
 from thalweg.tdpac.config import TdpacConfig
 from thalweg.tdpac.hits import HitColumns, columns_of
 from thalweg.tdpac.remarks import DetectorRemarks, remarks_of
@@ -116,6 +117,7 @@ def count(
             if found.counter.pair() >= (most or 1 << 62):
                 return found.counter.spectra()
         found.left_out += [each for of_table in columns.values() for each in of_table.sentences()]
+        found.left_out += filter(None, [not_complete(run)] if isinstance(run, thalweg.Run) else [])
     assert found is not None
     return found.finish()
 
@@ -144,13 +146,15 @@ class _Found:
         self._remarks[detector].note(hits)
 
     def finish(self) -> Spectra:
-        calibrated = []
+        calibrated, uncalibrated = [], []
         for number, follower in enumerate(self._followers):
             for hits in follower.finish() if follower else ():
                 self.add(number, hits)
             calibrated += follower.sentences(self.counter.tables[number]) if follower else []
+            uncalibrated += [self.counter.tables[number]] if follower and not follower.gains else []
         self.counter.pair()
-        return replace(self.counter.spectra(), remarks=[*self.left_out, *calibrated, *remarks_of(self._remarks)])
+        remarks = [*self.left_out, *calibrated, *remarks_of(self._remarks)]
+        return replace(self.counter.spectra(), remarks=remarks, uncalibrated=uncalibrated)
 
 
 def _files(path: str) -> Iterator[thalweg.Run]:

@@ -15,6 +15,15 @@ _LIMITS = {
 }  # fmt: skip
 # First steps, relative to the value, or absolute where it is 0.
 _STEPS = {"eta": 0.02, "delta": 0.005, "fraction": 0.02, "time_zero": 5.0, "delay": 5.0, "resolution": 5.0}
+_UNITS = {
+    "omega0": "rad/ns", "larmor": "rad/ns", "beta": "degrees", "gamma": "degrees", "half_life": "ns",
+    "time_zero": "ps", "resolution": "ps", "delay": "ps", "background": "counts/bin",
+}  # fmt: skip
+
+
+def unit_of(parameter: str) -> str:
+    """Returns the unit of a parameter; empty if it is a plain number."""
+    return _UNITS.get(_kind_of(parameter), "")
 
 
 @dataclass(frozen=True)
@@ -39,8 +48,12 @@ class Fitted:
     def sentences(self) -> list[str]:
         if not self.is_valid:
             return [f"The fit of {self.method} has not converged: try other start values, or fewer free parameters."]
-        found = ", ".join(f"{name} = {self.values[name]:.6g} +- {self.errors[name]:.2g}" for name in self.free)
-        return [f"{self.method}: {found}; chi2/n = {self.reduced:.3f}"]
+        return [f"{self.method}: {', '.join(map(self._sentence, self.free))}; chi2/n = {self.reduced:.3f}"]
+
+    def _sentence(self, name: str) -> str:
+        value = f"{self.values[name]:.6g} +- {self.errors[name]:.2g}"
+        unit = unit_of(name)
+        return f"{name} = ({value}) {unit}" if unit else f"{name} = {value}"
 
 
 def minimise(
@@ -62,7 +75,7 @@ def minimise(
     minuit.errordef = Minuit.LEAST_SQUARES
     minuit.strategy = 1
     for name in free:
-        kind = name.split("_")[0] if name not in ("half_life", "time_zero") else name
+        kind = _kind_of(name)
         if kind in _LIMITS:
             minuit.limits[name] = _LIMITS[kind]
         minuit.errors[name] = _STEPS.get(kind, max(1e-3, 0.02 * abs(start[name])))
@@ -77,6 +90,11 @@ def minimise(
     is_valid = bool(minuit.valid and minuit.accurate)
     squares = chi2(values) if chi2 else float(minuit.fval)
     return Fitted(method, values, errors, squares, ndf(len(free)), is_valid, tuple(free), covariance)
+
+
+def _kind_of(name: str) -> str:
+    """Returns what a parameter is, whichever site or detector it belongs to."""
+    return name if name in ("half_life", "time_zero", "log_area") else name.split("_")[0]
 
 
 def _inside(name: str, value: float) -> float:

@@ -32,6 +32,8 @@ class Spectra:
     """How many hits, starts, stops and coincidences there were, and how many hits came too late."""
     remarks: list[str] = field(default_factory=list)
     """What is odd about the detectors, in whole sentences."""
+    uncalibrated: list[str] = field(default_factory=list)
+    """The tables whose energies were to be calibrated, and whose peaks were not found."""
 
     @property
     def edges_ns(self) -> npt.NDArray[np.float64]:
