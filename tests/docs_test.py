@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shutil
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +15,9 @@ import numpy as np
 import pytest
 from c_sources import AQMD3, FELIB, compiled
 from readout_programs import free_ports
+
+import thalweg
+from thalweg import readout
 
 BLOCK = re.compile(r"^```(console|python|cpp)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -59,6 +63,7 @@ def run_terminals(text: str, folder: Path) -> None:
     terminals = []
     for line in text.splitlines():
         command = re.sub(r"readout (\w+)", lambda found: f"{found[0]} {added[found[1]]}", line.removeprefix("$ "))
+        command = command.replace("card felix0", f"card {card}")
         words = ["bash", "-c", f"exec {command}"]
         terminals.append(
             subprocess.Popen(
@@ -243,6 +248,24 @@ def test_the_page_on_the_readout_runs(repository: Path, tmp_path: Path) -> None:
     assert "complete events" in run_python(read, tmp_path, 1)
 
 
+def test_the_page_on_cards_runs(repository: Path, tmp_path: Path) -> None:
+    """What the page's blocks hold is in the file: the packets of each event, of three e-links."""
+    prepare, make, terminals = (text for _, text in blocks(repository / "docs" / "readout-card.md"))
+    (tmp_path / "examples").symlink_to(repository / "examples")
+    run_console(prepare, tmp_path)
+    run_python(make, tmp_path, 0)
+    run_terminals(terminals, tmp_path)
+    events = thalweg.open(tmp_path / "played.h5")["events"].read()
+    assert sorted(event & 0xFFFFFFFF for event in events["event"]) == list(range(5000))
+    assert set(events["state"]) == {0}
+    (fragment,) = events.to_awkward()[7].fragments
+    packets = readout.packets(bytes(fragment.data))
+    number = int(events["l1id"][7])
+    assert [struct.unpack("<IHH", bytes(packets[link])[:8]) for link in range(3)] == [
+        (number, link, number * 40 % 3564) for link in range(3)
+    ]
+
+
 OF_DERIVE = """struct Selected {
     std::uint64_t event;
     std::vector<float> pt;
@@ -287,7 +310,14 @@ def test_the_page_about_tracing_runs(repository: Path, tmp_path: Path) -> None:
     assert next(document, None) is None
 
 
-DOCUMENTS = ["README.md", "docs/tutorial.md", "docs/derive.md", "docs/checkpoint.md", "docs/tracing.md"]
+DOCUMENTS = [
+    "README.md",
+    "docs/readout-card.md",
+    "docs/tutorial.md",
+    "docs/derive.md",
+    "docs/checkpoint.md",
+    "docs/tracing.md",
+]
 DOCUMENTS += [f"docs/{page}.md" for page in [*PAGES, "gallery/rdataframe"]]
 
 
