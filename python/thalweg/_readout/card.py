@@ -10,7 +10,7 @@ from typing import Any
 from thalweg import _core
 from thalweg._base import errors
 from thalweg._base.quantities import as_bytes, as_duration, frequency_hz
-from thalweg._readout.live import LiveLine, Recent
+from thalweg._readout.live import LiveLine, Recent, Waits
 from thalweg._readout.signals import Stop, listening
 
 _LOOK_S = 0.1
@@ -97,6 +97,8 @@ class Emulation:
         self._card = _core.Card(options)
         self._runner = threading.Thread(target=self._card.run, daemon=True)
         self._live = live or LiveLine()
+        self._waits = Waits(self._live)
+        self._read_bytes = 0
 
     def run(self) -> CardReport:
         """Runs until all is sent and read, or until a signal ends it. Returns the report."""
@@ -122,13 +124,26 @@ class Emulation:
                 self._card.stop()
             now = _Moment.of(self._card)
             self._live.show(now.sentence(recent.since(now), time.monotonic() - start_s))
+            self._look_for_reader()
 
     def _wait_for_reader(self, stop: Stop) -> None:
         """Waits until a handler has read everything: the buffers disappear together with the card."""
         while not stop and self._card.backlog_bytes:
             left = as_bytes(self._card.backlog_bytes)
             self._live.show(f"all is sent; waiting for the handler to read the last {left} (Ctrl-C: do not wait)")
+            self._look_for_reader()
             time.sleep(_LOOK_S)
+
+    def _look_for_reader(self) -> None:
+        backlog_bytes = self._card.backlog_bytes
+        before, self._read_bytes = self._read_bytes, self._card.bytes_sent - backlog_bytes
+        waiting = (
+            f"no handler reads {self._options.name}: {as_bytes(backlog_bytes)} wait in its buffers, and it does "
+            "not end before they are read (start a handler; Ctrl-C: do not wait)"
+        )
+        self._waits.look(
+            waiting if backlog_bytes and self._read_bytes == before else "", f"a handler reads {self._options.name}"
+        )
 
 
 @dataclass(frozen=True)

@@ -14,13 +14,13 @@ from thalweg._base.errors import Error, UsageError
 from thalweg._base.notify import Notifier
 from thalweg._base.quantities import as_bytes, as_duration
 from thalweg._readout import configuration
-from thalweg._readout.live import LiveLine, Recent, show, times
+from thalweg._readout.live import LiveLine, Recent, Waits, show, times
 from thalweg._readout.signals import Stop, listening
 from thalweg._schema.tuning import Tuning
 from thalweg.readout import Counters
 
 _LOOK_S = 0.1
-_NO_RUN = ", no handler has begun a run (one with --hold waits for POST /control/start, others for their card)"
+_NO_RUN = "no handler has begun a run (one with --hold waits for POST /control/start, others for their card)"
 _CLOSE_TIMEOUT_NS = 120_000_000_000
 
 
@@ -246,7 +246,7 @@ class Collection:
         return self._report(ended_by, seconds, result, problem)
 
     def _watch(self, stop: Stop) -> str:
-        ended_by, recent = "", Recent[_Moment]()
+        ended_by, recent, waits = "", Recent[_Moment](), Waits(self._live)
         while self._runner.is_alive() and stop.times < 2:
             self._runner.join(_LOOK_S)
             elapsed_s = time.monotonic() - self._begin_s
@@ -257,6 +257,8 @@ class Collection:
                 self._notifier.stopping("writing what was received")
             now = _Moment.of(self._collector)
             show(self._live, self._notifier, now.sentence(recent.since(now), elapsed_s, bool(ended_by)))
+            if not ended_by:
+                waits.look(now.waiting, f"{self._options.out}: it goes on")
         enough = 0 < self._options.events <= self._collector.rows()
         return ended_by or ("events" if enough else "run")
 
@@ -313,10 +315,15 @@ class _Moment:
         waiting, run = collector.waiting_for(), collector.run_number()
         return cls(time.monotonic(), collector.rows(), collector.bytes(), counters.incomplete, waiting, run)
 
+    @property
+    def waiting(self) -> str:
+        """For what it waits; empty if all handlers are there, and in a run."""
+        return f"waiting for {self.waiting_for}" if self.waiting_for else "" if self.run else _NO_RUN
+
     def sentence(self, before: "_Moment", elapsed_s: float, is_ending: bool) -> str:
         seconds = max(self.time_s - before.time_s, 1e-9)
         speed = f"{(self.raw_bytes - before.raw_bytes) / seconds / 1e9:.2f} GB/s"
-        waiting = f", waiting for {self.waiting_for}" if self.waiting_for else "" if self.run else _NO_RUN
+        waiting = f", {self.waiting}" if self.waiting else ""
         ending = ", writing what was received (Ctrl-C: abandon)" if is_ending else ""
         return (
             f"{as_duration(elapsed_s)}: {(self.rows - before.rows) / seconds:,.0f} events/s, {speed}, "

@@ -10,6 +10,7 @@ from thalweg._base.notify import Notifier
 from thalweg._base.stamps import stamped
 
 _RECENT_S = 1.0
+_LONG_S = 5.0
 
 
 class _Moment(Protocol):
@@ -44,6 +45,10 @@ class LiveLine:
         self._next_s = time.monotonic() + interval_s
         self._is_shown = False
         self._is_closed = False
+
+    @property
+    def is_quiet(self) -> bool:
+        return self._is_quiet
 
     def show(self, sentence: str) -> None:
         if self._is_quiet:
@@ -84,6 +89,30 @@ def shortened(sentence: str, width: int) -> str:
         if end in fits:
             return f"{fits.rpartition(end)[0]}{end}…"
     return "…"
+
+
+class Waits:
+    """Says for what a quiet program has waited for five seconds, and once more when it goes on.
+
+    Without that, a program that shows no progress would look as if it hung. Others say it in their line of progress."""
+
+    def __init__(self, live: LiveLine) -> None:
+        self._live = live
+        self._since_s = 0.0
+        self._is_waiting = self._is_said = False
+
+    def look(self, waiting: str, goes_on: str) -> None:
+        """`waiting` says for what the program waits now; it is empty if it goes on."""
+        now = time.monotonic()
+        if waiting and not self._is_waiting:
+            self._since_s = now
+        if self._is_said and not waiting:
+            self._live.say(goes_on)
+        is_long = bool(waiting) and self._is_waiting and now - self._since_s >= _LONG_S
+        if is_long and not self._is_said and self._live.is_quiet:
+            self._live.say(waiting)
+            self._is_said = True
+        self._is_waiting, self._is_said = bool(waiting), self._is_said and bool(waiting)
 
 
 def show(live: LiveLine, notifier: Notifier, sentence: str) -> None:

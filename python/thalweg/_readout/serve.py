@@ -11,7 +11,7 @@ from thalweg import _core
 from thalweg._base.errors import Error, UsageError
 from thalweg._base.notify import Notifier
 from thalweg._base.quantities import as_bytes, as_duration
-from thalweg._readout.live import LiveLine, Recent, show, times
+from thalweg._readout.live import LiveLine, Recent, Waits, show, times
 from thalweg._readout.signals import Stop, listening
 
 _LOOK_S = 0.1
@@ -208,17 +208,21 @@ class Serving:
 
     def _wait_for_card(self, stop: Stop) -> None:
         """Waits for the card, which may start later than its handler."""
+        waits = Waits(self._live)
         while not stop:
             try:
                 with self._in_control():
                     if self._handler.state != "configured":
                         return
                     self._begin_run(self._options.run, tries_again=True)
+                waits.look("", f"{self._config.name} has its card")
                 return
             except UsageError:
                 raise
             except Error as error:
-                show(self._live, self._notifier, f"waiting for the card: {error}")
+                waiting = f"waiting for the card: {error}"
+                show(self._live, self._notifier, waiting)
+                waits.look(waiting, "")
 
     def _begin_run(self, number: int, *, tries_again: bool = False) -> None:
         self._renew_report()

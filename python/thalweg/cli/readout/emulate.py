@@ -98,7 +98,8 @@ def emulate(
 ) -> int:
     """Emulate a FELIX card: fill DMA buffers in shared memory with blocks of packets from e-links.
 
-    If the buffers are full, the card waits; it overwrites nothing. Ctrl-C (or SIGTERM) stops it after a whole event.
+    If the buffers are full, the card waits; it overwrites nothing. When all is sent, it waits until handlers have read
+    it, however long that takes. Ctrl-C (or SIGTERM) stops it after a whole event, and a second one does not wait.
     """
     options = _core.CardOptions()
     options.name = name
