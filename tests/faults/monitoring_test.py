@@ -1,10 +1,11 @@
-"""Dashboards and alerts: a real Prometheus reads a running handler and recording, and sees what happens to them."""
+"""Dashboards and alerts: a real Prometheus reads a running handler, host and recording, and sees their faults."""
 
 import contextlib
 import json
 import os
 import re
 import shutil
+import signal
 import tempfile
 import urllib.request
 from collections.abc import Iterator
@@ -27,12 +28,14 @@ FAST = ("--channels", 2, "--samples", 500, "--rate", "4kHz", "--quiet")
 
 @dataclass
 class Site:
-    """A card with faults, its handler and a collector; a recorder that syncs rarely, and one on a small disk."""
+    """A card with faults, its handler and a collector; a host of two handlers without cards, each of which is given up
+    at its first failure; a recorder that syncs rarely, and one on a small disk."""
 
     readout: Readout
     card: Program
     handler: Program
     collector: Program
+    host: Program
     recorder: Program
     full: Program
     ports: list[int]
@@ -47,7 +50,7 @@ class Site:
 
     def page(self, program: str) -> str:
         """Returns what /metrics of a program has, or nothing while the program begins."""
-        port = {"readout": self.readout.port(1), "record": self.ports[0]}[program]
+        port = {"readout": self.readout.port(1), "record": self.ports[0], "host": self.ports[2]}[program]
         try:
             with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=60) as answer:
                 return str(answer.read().decode())
@@ -71,13 +74,20 @@ def always() -> str:
 def site() -> Iterator[Site]:
     installed()
     folder = Path(tempfile.mkdtemp(prefix="monitoring-"))
-    ports = free_ports(2)
+    ports = free_ports(3)
     readout = Readout(folder, card_name(), server='queued_total = "64MiB"')
     with contextlib.ExitStack() as stack:
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
         stack.callback(readout.close)
         card = readout.card(*BAD_CARD)
         handler, collector = readout.handler(), readout.collector("run.root")
+        hosted = Readout(folder, f"{card_name()}-none", handlers=2)
+        names = hosted.config.read_text().replace('"dh', '"of-host')  # Prometheus tells handlers apart by their names
+        hosted.config.write_text(names)
+        host = hosted.start(
+            "readout", "host", hosted.config, "--metrics", f"127.0.0.1:{ports[2]}", "--failures", 1, "--quiet"
+        )
+        readout.programs.append(host)
         recorder = readout.start(
             "record", "--out", folder / "run.h5", *RECORD, "--flush-interval", "1h", "--metrics", ports[0]
         )
@@ -86,11 +96,12 @@ def site() -> Iterator[Site]:
             folder,
             [hurried((DEPLOY / "alerts.yml").read_text()), always()],
             readout=[f"127.0.0.1:{readout.port(1)}"],
-            record=[f"127.0.0.1:{port}" for port in ports],
+            host=[f"127.0.0.1:{ports[2]}"],
+            record=[f"127.0.0.1:{port}" for port in ports[:2]],
         )
         readout.programs.append(prometheus.program)
         readout.wait_for_clears()
-        yield Site(readout, card, handler, collector, recorder, full, ports, prometheus)
+        yield Site(readout, card, handler, collector, host, recorder, full, ports, prometheus)
 
 
 def on_small_disk(readout: Readout, *options: object) -> Program:
@@ -123,7 +134,7 @@ def test_the_table_is_what_the_programs_have(site: Site) -> None:
     table = read_table(DEPLOY / "metrics.json")
     wait_until(lambda: "thalweg_triggers_total{" in site.page("record"), lambda: site.recorder.said)
     for program in PROGRAMS:
-        assert metrics_of(site.page(program)) == table[program], "run `make metrics`"
+        assert metrics_of(site.page(program), program) == table[program], "run `make metrics`"
 
 
 def test_every_query_has_an_answer(site: Site) -> None:
@@ -157,6 +168,27 @@ def test_notifications_name_what_they_are_about(site: Site) -> None:
 
 def expect_to_fire(site: Site, *names: str) -> None:
     wait_until(lambda: set(names) <= site.seen(), lambda: f"{set(names) - site.seen()} did not fire")
+
+
+def test_faults_of_a_hosted_handler_are_seen(site: Site) -> None:
+    of_a_handler = {"ThalwegHostedHandlerNotUp", "ThalwegHostedHandlerFails", "ThalwegHostedHandlerGivenUp"}
+    wait_until(lambda: not (of_a_handler | {"ThalwegHostDown"}) & site.prometheus.firing(), site.prometheus.firing)
+    first, second = handlers_of(site.host)
+    os.kill(first, signal.SIGSTOP)  # it does not answer
+    expect_to_fire(site, "ThalwegHostedHandlerNotUp")
+    os.kill(first, signal.SIGCONT)
+    os.kill(second, signal.SIGKILL)
+    expect_to_fire(site, "ThalwegHostedHandlerFails", "ThalwegHostedHandlerGivenUp")
+    site.host.kill()
+    expect_to_fire(site, "ThalwegHostDown")
+
+
+def handlers_of(host: Program) -> list[int]:
+    """Returns the processes of its two handlers, which it has started."""
+    children = Path(f"/proc/{host.process.pid}/task/{host.process.pid}/children")
+    wait_until(lambda: len(children.read_text().split()) == 2, lambda: host.said)
+    first, second = map(int, children.read_text().split())
+    return [first, second]
 
 
 def test_real_faults_are_seen(site: Site) -> None:

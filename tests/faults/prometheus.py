@@ -3,6 +3,7 @@
 import json
 import re
 import time
+import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Callable
@@ -30,7 +31,7 @@ class Prometheus:
 
     def __init__(self, folder: Path, rules: list[str], **targets: list[str]) -> None:
         given = yaml.safe_load((DEPLOY / "prometheus.yml").read_text())
-        jobs = {"readout": "thalweg-readout", "record": "thalweg-record"}
+        jobs = {program: f"thalweg-{program}" for program in ("readout", "host", "record")}
         by_name = {job["job_name"]: job for job in given["scrape_configs"]}
         for program, addresses in targets.items():
             by_name[jobs[program]]["static_configs"] = [{"targets": addresses}]
@@ -62,6 +63,10 @@ class Prometheus:
             try:
                 with urllib.request.urlopen(url, timeout=60) as answer:
                     return json.load(answer)["data"]
+            except urllib.error.HTTPError as error:
+                if error.code != 503 or time.monotonic() > end_s:
+                    raise AssertionError(f"{given}: {error.read().decode()}") from None
+                time.sleep(0.1)
             except OSError:  # it begins
                 assert time.monotonic() < end_s
                 assert not self.program.has_ended, self.program.said

@@ -24,7 +24,8 @@ def growing(by: float) -> str:
 
 
 H, L, RUN, C = '{handler="a"}', '{handler="a",elink="3"}', '{instance="a"}', '{instance="a",channel="ch0"}'
-R = "thalweg_readout_"
+R, HOSTED = "thalweg_readout_", "thalweg_host_handler_"
+OF_HOST, ENDS = '{instance="a",handler="b"}', '{instance="a",handler="b",why="memory"}'
 RUNS = {f"{R}state{H}": flat(2)}
 RECORDS = {'thalweg_state{instance="a",state="recording"}': flat(1)}
 
@@ -81,6 +82,13 @@ CASES = {
          f'{R}refusals_total{{handler="a",why="busy"}}': growing(1)},
     ),
     "ThalwegHandlerOutOfDescriptors": grows("accept_failures_total"),
+    "ThalwegHostDown": above("up", '{job="thalweg-host"}', 0, 1),
+    "ThalwegHostedHandlerNotUp": also(above(f"{HOSTED}up", OF_HOST, 0, 1), {f"{HOSTED}given_up{OF_HOST}": flat(0)}),
+    "ThalwegHostedHandlerGivenUp": above(f"{HOSTED}given_up", OF_HOST, 1, 0),
+    "ThalwegHostedHandlerFails": Case(
+        {f"{HOSTED}failures_total{ENDS}": f"0x65 1x{N}"}, {f"{HOSTED}failures_total{ENDS}": flat(2)}
+    ),
+    "ThalwegHostedHandlerNotGranted": above(f"{HOSTED}granted", '{instance="a",handler="b",controller="memory"}', 0, 1),
     "ThalwegRecordDown": above("up", '{job="thalweg-record"}', 0, 1),
     "ThalwegRecordFailed": above("thalweg_failed", RUN, 1, 0),
     "ThalwegRecordProblems": Case(
@@ -118,6 +126,7 @@ SILENT_TOO = {
     "ThalwegNoPackets": {f"{R}packets_total{L}": flat(9), f"{R}state{H}": flat(3)},  # paused
     "ThalwegNoCollector": {f"{R}fragments_cleared_total{H}": flat(5), f"{R}fragments_kept{H}": flat(0)},  # no events
     "ThalwegLinkSilent": RUNS | {f"{R}link_live{L}": flat(0), f"{R}link_enabled{L}": flat(0)},  # disabled
+    "ThalwegHostedHandlerNotUp": {f"{HOSTED}up{OF_HOST}": flat(0), f"{HOSTED}given_up{OF_HOST}": flat(1)},  # told so
     "ThalwegNoRecords": {f"thalweg_records_total{C}": flat(8)},  # paused
     "ThalwegChannelSilent": {f"thalweg_records_total{C}": flat(8)},
 }

@@ -14,7 +14,7 @@ from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
 from dashboards.alerts import ALERTS
-from dashboards.metrics import metrics_of
+from dashboards.metrics import PROGRAMS, metrics_of
 
 DEPLOY = Path(__file__).parents[2] / "deploy" / "grafana"
 NAMES = [alert.name for alerts in ALERTS.values() for alert in alerts]
@@ -81,7 +81,7 @@ def test_a_sum_beside_its_parts_is_refused() -> None:
         metrics_of(page + 'a_total{handler="dh0",thread="0"} 2\na_total{handler="dh0",thread="1"} 1\n')
 
 
-@pytest.mark.parametrize("name", ["readout", "record"])
+@pytest.mark.parametrize("name", PROGRAMS)
 def test_grafana_knows_every_key(name: str) -> None:
     """What Grafana's types do not know is lost when they read a dashboard, and is found so."""
     given = json.loads((DEPLOY / f"{name}.json").read_text())

@@ -184,6 +184,47 @@ READOUT = [
     ),
 ]  # fmt: skip
 
+HOST = [
+    Alert(
+        "ThalwegHostDown", 'up{job="thalweg-host"}', "== 0", "1m", CRITICAL,
+        "the host of handlers at {{ $labels.instance }} does not answer",
+        "Prometheus cannot read /metrics of `thalweg readout host`: the command has ended, and with it all its "
+        "handlers, or the network or `allow` is in the way.",
+        "Look at its journal. If it was killed, start it again: what its handlers held is lost, and cards wait.",
+    ),
+    Alert(
+        "ThalwegHostedHandlerNotUp", "thalweg_host_handler_up", "== 0", "1m", CRITICAL,
+        "handler {{ $labels.handler }} on {{ $labels.instance }} does not run, or does not answer",
+        "The process of this handler has ended, hangs or is stopped. Its other metrics are those of before, or are "
+        "missing. Its card waits as soon as its buffer is full.",
+        "`GET /readyz` of the host says which it is, how it ended, and what it said last. One that hangs is not ended "
+        "by the host: kill it, and it is started again.",
+        "thalweg_host_handler_given_up == 0", "instance, handler",
+    ),
+    Alert(
+        "ThalwegHostedHandlerGivenUp", "thalweg_host_handler_given_up", "== 1", "0m", CRITICAL,
+        "handler {{ $labels.handler }} on {{ $labels.instance }} is given up",
+        "It failed `--failures` times within `--within`, or its request is wrong. The host does not start it again.",
+        "`GET /readyz` of the host says why. Mend that, and start the command again, which drains its other handlers.",
+    ),
+    Alert(
+        "ThalwegHostedHandlerFails",
+        "sum by (instance, handler, why) (increase(thalweg_host_handler_failures_total[10m]))", "> 0", "0m", WARNING,
+        "a process of handler {{ $labels.handler }} on {{ $labels.instance }} has ended by itself ({{ $labels.why }})",
+        "It was started again, or given up; events that it held and no collector had are lost. `memory`: the kernel "
+        "has killed it because its control group was full; `signal`: it crashed, or was killed; `exit`: it gave up.",
+        "The journal of the host has its last lines. For `memory`, compare `--memory` with the index, `queued_total` "
+        "and what the hook takes.",
+    ),
+    Alert(
+        "ThalwegHostedHandlerNotGranted", "thalweg_host_handler_granted", "== 0", "5m", WARNING,
+        "handler {{ $labels.handler }} on {{ $labels.instance }} has no control group for {{ $labels.controller }}",
+        "The machine has refused it. The handler runs, but may take processors or memory of its neighbours.",
+        "The host says why when it starts; docs/readout-deployment.md says what it needs (`Delegate=yes`). "
+        "`--no-control-groups` does without, and this alert is silent.",
+    ),
+]  # fmt: skip
+
 RECORDING = 'thalweg_state{state="recording"} == 1'
 
 RECORD = [
@@ -279,4 +320,4 @@ RECORD = [
     ),
 ]  # fmt: skip
 
-ALERTS = {"readout": READOUT, "record": RECORD}
+ALERTS = {"readout": READOUT, "host": HOST, "record": RECORD}

@@ -10,8 +10,12 @@ from dashboards.panels import OF_HANDLER, OF_RUN, RATE, ROWS, Panel
 NAME = re.compile(r"\bthalweg_\w+")
 _HISTOGRAM = re.compile(r"_(bucket|count|sum)$")
 _DATASOURCE = {"type": "prometheus", "uid": "${datasource}"}
-_TITLES = {"readout": "Thalweg readout", "record": "Thalweg record"}
-_SELECTED = {"readout": ("handler", "thalweg_readout_state"), "record": ("instance", "thalweg_state")}
+_TITLES = {"readout": "Thalweg readout", "host": "Thalweg hosts", "record": "Thalweg record"}
+_SELECTED = {
+    "readout": ("handler", "thalweg_readout_state"),
+    "host": ("handler", "thalweg_host_handler_up"),
+    "record": ("instance", "thalweg_state"),
+}
 _WIDTH, _HEIGHT, _IN_A_ROW = 6, 7, 4
 
 
@@ -51,7 +55,7 @@ def _metrics_of(panel: Panel, known: dict[str, Metric]) -> Iterator[Metric]:
 
 
 def _plain(program: str, metric: Metric) -> Panel:
-    selector = OF_HANDLER if program == "readout" else OF_RUN
+    selector = OF_RUN if program == "record" else OF_HANDLER
     own = _SELECTED[program][0]
     labels = list(dict.fromkeys([own, *(label for label in metric.labels if label not in ("elink", "handler"))]))
     legend = " ".join(f"{{{{{label}}}}}" for label in labels)

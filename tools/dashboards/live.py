@@ -1,4 +1,4 @@
-"""Runs a card, a handler, a collector and a recorder for a moment, and reads what their `/metrics` have."""
+"""Runs a card, a handler, a host of handlers and a recorder for a moment, and reads what their `/metrics` have."""
 
 import contextlib
 import re
@@ -12,7 +12,11 @@ from pathlib import Path
 from dashboards.metrics import Metric, metrics_of
 
 _WAIT_S = 60.0
-_READY = {"readout": "thalweg_readout_link_live{", "record": "thalweg_triggers_total{"}
+_READY = {
+    "readout": "thalweg_readout_link_live{",
+    "host": "thalweg_host_handler_up{",
+    "record": "thalweg_triggers_total{",
+}
 _THALWEG = Path(sys.executable).with_name("thalweg")
 
 
@@ -22,9 +26,11 @@ def look() -> dict[str, list[Metric]]:
         folder = Path(name)
         card = folder.name.replace("_", "-")
         (folder / "readout.toml").write_text(_configuration(card))
+        (folder / "host.toml").write_text(_configuration(f"{card}-none"))
         words = {
             "card": ["readout", "emulate", "--name", card, "--elinks", 6, "--rate", "4kHz"],
             "readout": ["readout", "serve", "--config", folder / "readout.toml"],
+            "host": ["readout", "host", folder / "host.toml", "--metrics", "127.0.0.1:0"],
             "record": ["record", "--out", folder / "run.h5", "--channels", 2, "--rate", "1kHz", "--metrics", 0],
         }
         for program, each in words.items():
@@ -32,7 +38,7 @@ def look() -> dict[str, list[Metric]]:
             process = subprocess.Popen([_THALWEG, *map(str, each)], stdout=said, stderr=said)
             started.callback(process.wait)
             started.callback(process.terminate)
-        return {program: metrics_of(_page(folder / program, sign)) for program, sign in _READY.items()}
+        return {program: metrics_of(_page(folder / program, sign), program) for program, sign in _READY.items()}
 
 
 def _configuration(card: str) -> str:

@@ -1,4 +1,4 @@
-"""The table of metrics: what `/metrics` of a running handler and of a running recording have."""
+"""The table of metrics: what `/metrics` of a running handler, a running host and a running recording have."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -6,7 +6,8 @@ from pathlib import Path
 
 from prometheus_client.parser import text_string_to_metric_families
 
-PROGRAMS = ("readout", "record")
+PROGRAMS = ("readout", "host", "record")
+_OWN = {"host": "thalweg_host_"}  # a page of a host has the metrics of its handlers, too
 
 
 @dataclass(frozen=True)
@@ -17,12 +18,14 @@ class Metric:
     help: str
 
 
-def metrics_of(exposition: str) -> list[Metric]:
-    """Returns the metrics of a page `/metrics` in the order of the page. Raises ValueError if it is none.
+def metrics_of(exposition: str, program: str = "") -> list[Metric]:
+    """Returns a program's own metrics of a page `/metrics`, in the order of the page. Raises ValueError if it is none.
 
     It is also raised if the samples of one metric have different labels: a sum beside its parts would count twice."""
     found = []
     for family in text_string_to_metric_families(exposition):
+        if not family.name.startswith(_OWN.get(program, "")):
+            continue
         kinds = {tuple(label for label in sample.labels if label != "le") for sample in family.samples}
         if len(kinds) > 1:
             raise ValueError(

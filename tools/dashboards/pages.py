@@ -9,6 +9,7 @@ from dashboards.grafana import metrics_in
 from dashboards.metrics import Metric
 
 Table = dict[str, list[Metric]]
+_TITLES = {"readout": "the readout", "host": "`thalweg readout host`", "record": "`thalweg record`"}
 
 
 def rules(table: Table) -> dict[str, Any]:
@@ -38,7 +39,7 @@ def section(table: Table) -> str:
 
 
 def _lines(table: Table) -> Iterator[str]:
-    for program, title in (("readout", "the readout"), ("record", "`thalweg record`")):
+    for program, title in _TITLES.items():
         yield f"### Alerts of {title}\n"
         yield "| alert | fires if | it means | do |"
         yield "|---|---|---|---|"

@@ -82,6 +82,26 @@ READOUT = {
     ],
 }  # fmt: skip
 
+H = "thalweg_host_handler_"
+HOST = {
+    "State": [
+        Panel("Up", {"{{handler}}": f"{H}up{{{OF_HANDLER}}}"}, kind="stat", mappings={"0": "no", "1": "yes"}),
+        Panel("Given up", {"{{handler}}": f"{H}given_up{{{OF_HANDLER}}}"}, kind="stat",
+              mappings={"0": "no", "1": "yes"}),
+        Panel("Control groups", {"{{handler}} {{controller}}": f"{H}granted{{{OF_HANDLER}}}"}, kind="stat",
+              mappings={"0": "refused", "1": "its own"}),
+        Panel("Age of what is shown", {"{{handler}}": f"{H}age_seconds{{{OF_HANDLER}}}"}, "s"),
+    ],
+    "Processes that ended": [
+        Panel("Ends by themselves in an hour", {
+            "{{handler}} {{why}}": f"sum by (handler, why) (increase({H}failures_total{{{OF_HANDLER}}}[1h]))"
+        }),
+        Panel("Starts in an hour", {
+            "{{handler}}": f"sum by (handler) (increase({H}starts_total{{{OF_HANDLER}}}[1h]))"
+        }),
+    ],
+}  # fmt: skip
+
 RECORD = {
     "State": [
         Panel("State", {"{{state}}": f"thalweg_state{{{OF_RUN}}} == 1"}, kind="stat"),
@@ -108,4 +128,4 @@ RECORD = {
     ],
 }  # fmt: skip
 
-ROWS = {"readout": READOUT, "record": RECORD}
+ROWS = {"readout": READOUT, "host": HOST, "record": RECORD}
