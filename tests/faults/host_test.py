@@ -210,6 +210,11 @@ def test_no_handler_stays_when_the_host_is_killed(make_host: MakeHost, is_stoppe
     os.kill(supervisor.process.pid, signal.SIGKILL)
     supervisor.process.wait()
     wait_for(lambda: host.processes() == [], "no handler stays", PATIENCE_S)
+    (left,) = Path(host.sockets).glob("thalweg-host-*")
+    host.supervisor()
+    host.wait_until_up(0, 1)
+    (folder,) = Path(host.sockets).glob("thalweg-host-*")
+    assert folder != left
 
 
 def test_the_second_host_has_no_address(make_host: MakeHost) -> None:

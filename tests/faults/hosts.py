@@ -58,7 +58,7 @@ class Host:
     def __post_init__(self) -> None:
         *self.ports, self.metrics_port = free_ports(self.handlers + 1)
         self._numbers = itertools.count()
-        self._sockets = tempfile.mkdtemp(prefix="hosts-")  # a supervisor that is killed leaves its folder here
+        self.sockets = tempfile.mkdtemp(prefix="hosts-")  # a supervisor that is killed leaves its folder here
         parts = [CONFIGURATION.format(index="", server="", lease="20s")]
         for number in range(self.handlers):
             hook = self.hooks.get(number, "")
@@ -89,7 +89,7 @@ class Host:
             self.folder / f"{self.name}-{next(self._numbers)}",
             *self.prefix,
             "env",
-            f"TMPDIR={self._sockets}",
+            f"TMPDIR={self.sockets}",
             THALWEG,
             *words,
         )
@@ -152,7 +152,7 @@ class Host:
         return sum(float(line.rsplit(" ", 1)[1]) for line in mine)
 
     def wait_until_up(self, *numbers: int) -> None:
-        supervisor = next(program for program in self.programs if "host" in program.process.args)
+        supervisor = [program for program in self.programs if "host" in program.process.args][-1]
         for number in numbers:
             wait_for(
                 lambda n=number: supervisor.has_ended or self.metric("host_handler_up", n) == 1,
@@ -186,7 +186,7 @@ class Host:
             program.kill()
         for number in range(self.handlers):
             Path(f"/dev/shm/thalweg-felix-{self.card_name(number)}-0").unlink(missing_ok=True)
-        shutil.rmtree(self._sockets, ignore_errors=True)
+        shutil.rmtree(self.sockets, ignore_errors=True)
         ControlGroups().close()  # removes those of supervisors that were killed
 
 

@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import signal
 import socket
 import subprocess
@@ -20,8 +19,7 @@ from thalweg._readout import configuration
 from thalweg._readout.host import launch, shares
 from thalweg._readout.host.belonging import NamedHandler, chosen, handlers_of, is_own_address
 from thalweg._readout.host.exposition import families_of, joined, number
-from thalweg._readout.host.groups import ControlGroups, Share
-from thalweg._readout.host.hierarchies import own_groups
+from thalweg._readout.host.groups import Share
 from thalweg._readout.host.http import Admission
 from thalweg._readout.host.restarts import RestartOptions, Restarts
 
@@ -89,122 +87,6 @@ def test_the_delay_doubles_up_to_a_limit_and_then_it_is_given_up() -> None:
 def test_failures_that_are_long_ago_count_no_more() -> None:
     restarts = Restarts(RestartOptions(0.5, 30, failures=3, within_s=10))
     assert [restarts.delay_s(at) for at in (0.0, 9.0, 18.0, 40.0, 41.0, 42.0)] == [0.5, 1.0, 1.0, 0.5, 1.0, None]
-
-
-# Which groups there are
-
-VERSION_1 = "4:memory:/daq\n3:cpuset:/\n1:name=systemd:/\n0::/\n"
-VERSION_2 = "0::/system.slice/host.service\n"
-
-
-def proc(folder: Path, cgroup: str, *mounts: str) -> Path:
-    folder.mkdir(exist_ok=True)
-    (folder / "cgroup").write_text(cgroup)
-    (folder / "mountinfo").write_text("".join(f"{30 + n} 23 0:{n} {line}\n" for n, line in enumerate(mounts)))
-    return folder
-
-
-def test_groups_of_version_1_have_a_folder_for_each_controller(tmp_path: Path) -> None:
-    at = proc(
-        tmp_path / "proc", VERSION_1,
-        "/ /sys/fs/cgroup/memory rw,relatime shared:9 - cgroup cgroup rw,memory",
-        "/ /sys/fs/cgroup/cpu\\040set rw,relatime - cgroup cgroup rw,cpuset",
-        "/ /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw",
-    )  # fmt: skip
-    own = own_groups(at)
-    assert (own["memory"].version, str(own["memory"].folder)) == (1, "/sys/fs/cgroup/memory/daq")
-    assert (own["cpuset"].version, str(own["cpuset"].folder)) == (1, "/sys/fs/cgroup/cpu set")
-
-
-def test_a_container_sees_its_own_part_of_the_tree(tmp_path: Path) -> None:
-    at = proc(tmp_path / "proc", "4:memory:/docker/abc/inner\n", "/docker/abc /cg rw - cgroup cgroup rw,memory")
-    assert str(own_groups(at)["memory"].folder) == "/cg/inner"
-    at = proc(tmp_path / "proc", "4:memory:/docker/abc\n", "/docker/other /cg rw - cgroup cgroup rw,memory")
-    assert "is mounted without the group of this process, /docker/abc" in own_groups(at)["memory"].problem
-    at = proc(tmp_path / "proc", "4:memory:/../abc\n", "/ /cg rw - cgroup cgroup rw,memory")
-    assert "without the group" in own_groups(at)["memory"].problem
-
-
-def test_what_is_not_there_has_a_reason(tmp_path: Path) -> None:
-    assert own_groups(proc(tmp_path / "a", VERSION_1))["memory"].problem == "the controller memory is not mounted"
-    assert own_groups(proc(tmp_path / "b", "1:cpu:/\n"))["cpuset"].problem == "the kernel has no controller cpuset"
-    assert "cannot be read (No such file" in own_groups(tmp_path / "none")["cpuset"].problem
-
-
-class Fake:
-    """A tree of files in the place of a hierarchy of version 2, as systemd delegates it to a service."""
-
-    def __init__(self, folder: Path, controllers: str = "cpuset cpu memory pids") -> None:
-        self.own = folder / "cg" / "system.slice" / "host.service"
-        self.own.mkdir(parents=True)
-        files = {"cgroup.controllers": controllers, "cgroup.subtree_control": "", "cpuset.mems.effective": "0-1\n"}
-        for name, text in (files | {"cgroup.procs": f"{os.getpid()}\n"}).items():
-            (self.own / name).write_text(text)
-        self.proc = proc(folder / "proc", VERSION_2, f"/ {folder / 'cg'} rw - cgroup2 cgroup2 rw")
-
-    def groups(self) -> ControlGroups:
-        return ControlGroups(own_groups(self.proc))
-
-    def inside(self, what: str) -> Path:
-        return self.own / f"thalweg-host-{os.getpid()}-{what}"
-
-
-def test_groups_of_version_2(tmp_path: Path) -> None:
-    fake = Fake(tmp_path)
-    made = fake.groups().make(0, Share((2, 3, 5), (1,), 1 << 30))
-    assert made.refused == {}
-    assert made.granted == {"cpuset": "processors 2-3,5, memory node 1", "memory": "at most 1.07 GB"}
-    assert made.joins == [str(fake.inside("0") / "cgroup.procs")]
-    assert (fake.own / "cgroup.subtree_control").read_text() == "+cpuset +memory"
-    assert (fake.inside("supervisor") / "cgroup.procs").read_text() == str(os.getpid())
-    files = {"cpuset.cpus": "2-3,5", "cpuset.mems": "1", "memory.max": str(1 << 30), "memory.oom.group": "1"}
-    assert {name: (fake.inside("0") / name).read_text() for name in files} == files
-
-
-def test_a_kill_for_memory_is_seen_once(tmp_path: Path) -> None:
-    fake = Fake(tmp_path)
-    made = fake.groups().make(0, Share(memory_bytes=1 << 30))
-    assert list(made.granted) == ["memory"]
-    assert not made.was_killed_for_memory()
-    (fake.inside("0") / "memory.events").write_text("low 0\nmax 7\noom 1\noom_kill 1\n")
-    assert made.was_killed_for_memory()
-    assert not made.was_killed_for_memory()
-
-
-def test_a_group_that_has_other_processes_cannot_hand_its_controllers_on(tmp_path: Path) -> None:
-    fake = Fake(tmp_path)
-    (fake.own / "cgroup.procs").write_text(f"1\n{os.getpid()}\n")
-    made = fake.groups().make(0, Share((0,), (0,), 1 << 30))
-    assert made.granted == {}
-    assert set(made.refused) == {"cpuset", "memory"}
-    assert re.search(r"host\.service has other processes \(1\): start the command", made.refused["memory"])
-
-
-def test_controllers_that_are_not_delegated_are_named(tmp_path: Path) -> None:
-    fake = Fake(tmp_path, "pids memory")
-    made = fake.groups().make(0, Share((0,), (0,), 1 << 30))
-    assert list(made.granted) == ["memory"]
-    assert "has no controller cpuset: a unit of systemd needs Delegate=yes" in made.refused["cpuset"]
-
-
-def test_what_cannot_be_written_is_a_reason(tmp_path: Path) -> None:
-    fake = Fake(tmp_path)
-    (fake.inside("0") / "memory.max").mkdir(parents=True)
-    made = fake.groups().make(0, Share((1,), (0,), 1 << 30))
-    assert list(made.granted) == ["cpuset"]
-    assert re.search(r"memory\.max: Is a directory", made.refused["memory"])
-
-
-def test_groups_of_a_supervisor_that_was_killed_are_removed(tmp_path: Path) -> None:
-    fake = Fake(tmp_path)
-    ended = subprocess.Popen(["true"])
-    ended.wait()
-    left = fake.own / f"thalweg-host-{ended.pid}-0"
-    left.mkdir()
-    fake.inside("0").mkdir()
-    fake.groups()
-    assert not left.exists()
-    assert fake.inside("0").exists()
 
 
 # Which part of the machine a handler gets

@@ -35,6 +35,7 @@ class Ending:
     seconds: float
     for_memory: bool
     asked: bool
+    not_known: str = ""  # why it is not known whether the kernel has killed it for its memory
 
     @property
     def why(self) -> str:
@@ -44,7 +45,8 @@ class Ending:
         if self.for_memory:
             return "the kernel has killed it, because it has taken all memory of its control group"
         if self.code < 0:
-            return f"it was ended by {_name_of(-self.code)}"
+            if_known = f" (whether for its memory could not be asked: {self.not_known})" if self.not_known else ""
+            return f"it was ended by {_name_of(-self.code)}{if_known}"
         return f"it has ended with exit code {self.code}"
 
 
@@ -105,8 +107,13 @@ class Child:
             return None
         for reader in self._readers:
             reader.join(_PATIENCE_S)
-        for_memory = self._group.was_killed_for_memory() and code == -signal.SIGKILL
-        return Ending(code, time.monotonic() - self._begin_s, for_memory, self._asked > 0)
+        seconds, is_kill = time.monotonic() - self._begin_s, code == -signal.SIGKILL
+        try:
+            for_memory = self._group.was_killed_for_memory() and is_kill
+        except OSError as error:
+            not_known = f"{error.filename}: {error.strerror}" if is_kill else ""
+            return Ending(code, seconds, for_memory=False, asked=self._asked > 0, not_known=not_known)
+        return Ending(code, seconds, for_memory, self._asked > 0)
 
     def result(self) -> str:
         """Returns what it has written to stdout."""

@@ -39,7 +39,8 @@ class Group:
     folders: dict[str, Path] = field(default_factory=dict)
     granted: dict[str, str] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
-    _killed_before: int = 0
+    kills: Path | None = None  # the file of the kernel that counts kills for memory; None: there is no limit
+    _killed_before: int | None = 0  # None: it could not be asked
 
     @property
     def joins(self) -> list[str]:
@@ -47,10 +48,16 @@ class Group:
         return [str(folder / "cgroup.procs") for folder in dict.fromkeys(self.folders.values())]
 
     def was_killed_for_memory(self) -> bool:
-        """Returns whether the kernel has killed a process of the group for its memory since the last call."""
-        killed = _killed(self.folders[MEMORY]) if MEMORY in self.folders else 0
-        before, self._killed_before = self._killed_before, killed
-        return killed > before
+        """Returns whether the kernel has killed a process of the group for its memory since the last call.
+
+        Raises OSError if that cannot be asked, now or at the last call."""
+        if self.kills is None:
+            return False
+        before, self._killed_before = self._killed_before, None
+        killed = self._killed_before = _killed(self.kills)
+        if before is None and killed:
+            raise OSError(0, "it could not be read before, and has kills now", str(self.kills))
+        return killed > (before or 0)
 
 
 class ControlGroups:
@@ -62,8 +69,10 @@ class ControlGroups:
         self._left: Path | None = None  # the group of version 2 that this process has left for one of its own
         self._problem = ""  # of version 2: why there cannot be groups
         self._is_prepared = False
+        self.left_over: list[str] = []
+        """Groups of supervisors that have ended, which could not be removed, and why."""
         for folder in {each.folder for each in self._own.values() if not each.problem}:
-            _remove_left_over(folder)
+            self.left_over += _remove_left_over(folder)
 
     def make(self, number: int, share: Share) -> Group:
         """Makes the groups of handler `number`. Raises nothing: what is refused is said in the result."""
@@ -73,17 +82,18 @@ class ControlGroups:
             self._add(group, controller, number, share)
         return group
 
-    def close(self) -> None:
-        """Removes the groups, whose processes have ended."""
-        for folder in self._made:
-            _remove(folder)
+    def close(self) -> list[str]:
+        """Removes the groups, whose processes have ended. Returns which could not be removed, and why."""
+        left = [why for folder in self._made if (why := _remove(folder))]
         if self._left is not None:
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(OSError):  # if it cannot be moved back, its group cannot be removed, which is said
                 (self._left / "cgroup.subtree_control").write_text(f"-{CPUSET} -{MEMORY}")
             with contextlib.suppress(OSError):
                 (self._left / "cgroup.procs").write_text(str(os.getpid()))
-            _remove(self._left / _name(_SUPERVISOR))
+            if why := _remove(self._left / _name(_SUPERVISOR)):
+                left.append(why)
             self._left = None
+        return left
 
     def _add(self, group: Group, controller: str, number: int, share: Share) -> None:
         own = self._own[controller]
@@ -100,6 +110,7 @@ class ControlGroups:
                 group.granted[controller] = _limit_processors(folder, own, share)
             else:
                 group.granted[controller] = _limit_memory(folder, own.version, share.memory_bytes)
+                group.kills = folder / ("memory.oom_control" if own.version == 1 else "memory.events")
             group.folders[controller] = folder
         except OSError as error:
             group.refused[controller] = f"{error.filename or folder}: {error.strerror}"
@@ -163,36 +174,56 @@ def _limit_memory(folder: Path, version: int, size_bytes: int) -> str:
     return f"at most {as_bytes(int(read))}"
 
 
-def _killed(folder: Path) -> int:
-    """Returns how many processes the kernel has killed because the group was full."""
-    for name in ("memory.events", "memory.oom_control"):
-        with contextlib.suppress(OSError):
-            pairs = (line.split() for line in (folder / name).read_text().splitlines())
-            return next((int(pair[1]) for pair in pairs if pair[0] == "oom_kill"), 0)
-    return 0
+def _killed(file: Path) -> int:
+    """Returns how many processes the kernel has killed because the group was full. Raises OSError if it does not say.
+
+    Kernels before 4.13 count none."""
+    for line in file.read_text().splitlines():
+        name, _, count = line.partition(" ")
+        if name == "oom_kill":
+            return int(count)
+    raise OSError(0, "it has no line oom_kill", str(file))
 
 
 def _name(what: str) -> str:
     return _NAME.format(process=os.getpid(), what=what)
 
 
-def _remove(folder: Path) -> None:
-    """Removes an empty group. The kernel may need a moment after the last process has ended."""
+def _remove(folder: Path) -> str:
+    """Removes an empty group. The kernel may need a moment after the last process has ended. Returns why it stays."""
     end_s = time.monotonic() + _PATIENCE_S
     while folder.exists():
         try:
             folder.rmdir()
-        except OSError:
+        except FileNotFoundError:
+            break
+        except OSError as error:
             if time.monotonic() > end_s:
-                return
+                return f"{folder} ({error.strerror}{_processes_in(folder)})"
             time.sleep(_PAUSE_S)
+    return ""
 
 
-def _remove_left_over(folder: Path) -> None:
-    """Removes the groups of supervisors that were killed. Groups that have processes cannot be removed, and stay."""
+def _processes_in(folder: Path) -> str:
     with contextlib.suppress(OSError):
-        for inside in folder.iterdir():
-            found = _OURS.fullmatch(inside.name)
-            if found and not Path("/proc", found[1]).exists():
-                with contextlib.suppress(OSError):
-                    inside.rmdir()
+        if found := (folder / "cgroup.procs").read_text().split():
+            return f", it has the processes {', '.join(found[:4])}"
+    return ""
+
+
+def _remove_left_over(folder: Path) -> list[str]:
+    """Removes the groups of supervisors that were killed. Returns which stay, and why: those that have processes."""
+    try:
+        found = [(inside, _OURS.fullmatch(inside.name)) for inside in folder.iterdir()]
+    except OSError as error:
+        return [f"{folder} ({error.strerror})"]
+    left = []
+    for inside, ours in found:
+        if ours and not Path("/proc", ours[1]).exists():
+            try:
+                inside.rmdir()
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                left.append(f"{inside} ({error.strerror}{_processes_in(inside)})")
+    return left

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import shutil
-import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from thalweg._base.errors import SystemError  # noqa: A004
 from thalweg._base.notify import Notifier
 from thalweg._base.quantities import as_duration
+from thalweg._readout.host.folder import own_folder
 from thalweg._readout.host.groups import ControlGroups, Group, Share
 from thalweg._readout.host.handler import HandlerOptions, HostedHandler
 from thalweg._readout.host.http import Admission, HostServer
@@ -85,7 +83,7 @@ class Supervisor:
     def run(self) -> HostReport:
         """Runs until a signal, or until all handlers are given up. Raises SystemError if it cannot begin."""
         began_s = time.monotonic()
-        with _folder() as folder, _groups(self._options.use_groups) as groups:
+        with own_folder(self._say) as folder, self._groups() as groups:
             handlers = [self._handler(number, name, folder, groups) for number, name in enumerate(self._options.shares)]
             pages = Pages(handlers)
             server = self._serve(pages)
@@ -99,6 +97,17 @@ class Supervisor:
                 if server:
                     server.close()
         return HostReport(handlers, time.monotonic() - began_s, tuple(self._killed))
+
+    @contextlib.contextmanager
+    def _groups(self) -> Iterator[ControlGroups | None]:
+        groups = ControlGroups() if self._options.use_groups else None
+        for left in groups.left_over if groups else ():
+            self._say(f"a control group of a host that has ended cannot be removed: {left}")
+        try:
+            yield groups
+        finally:
+            for left in groups.close() if groups else ():
+                self._say(f"a control group cannot be removed: {left}")
 
     def _handler(self, number: int, name: str, folder: Path, groups: ControlGroups | None) -> HostedHandler:
         share = self._options.shares[name]
@@ -189,26 +198,3 @@ def _sentence(handlers: Sequence[HostedHandler], began_s: float) -> str:
     not_up = [f"{handler.name}: {handler.not_ready()}" for handler in handlers if not handler.is_up]
     text = f"{as_duration(time.monotonic() - began_s)}: {len(up)} of {len(handlers)} handlers are up"
     return f"{text} ({'; '.join(not_up)})" if not_up else text
-
-
-@contextlib.contextmanager
-def _folder() -> Iterator[Path]:
-    """Makes the folder of the control sockets, which only this user may open."""
-    try:
-        folder = Path(tempfile.mkdtemp(prefix="thalweg-host-"))
-    except OSError as error:
-        raise SystemError(error.errno or 0, f"cannot make a folder for control sockets ({error.strerror})") from None
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-@contextlib.contextmanager
-def _groups(use_groups: bool) -> Iterator[ControlGroups | None]:
-    groups = ControlGroups() if use_groups else None
-    try:
-        yield groups
-    finally:
-        if groups:
-            groups.close()

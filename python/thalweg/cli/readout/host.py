@@ -176,7 +176,14 @@ def _facts(report: HostReport) -> dict[str, Any]:
                 "granted": each.group.granted,
                 "refused": each.group.refused,
                 "endings": [
-                    {"code": it.code, "why": it.why, "asked": it.asked, "seconds": it.seconds} for it in each.endings
+                    {
+                        "code": it.code,
+                        "why": it.why,
+                        "asked": it.asked,
+                        "seconds": it.seconds,
+                        "not_known": it.not_known,
+                    }
+                    for it in each.endings
                 ],
                 "runs": [run for text in each.results for run in _runs_of(text)],
             }
