@@ -77,6 +77,7 @@ SECONDS = {
     "tests/python/trace_safety_test.py": 30,
     "tests/python/trace_table_test.py": 25,
     "tests/python/trace_test.py": 40,
+    "tests/python/tune_aggregators_test.py": 40,
     "tests/python/tune_resume_test.py": 30,
     "tests/python/tune_settings_test.py": 40,
     "tests/python/tune_test.py": 60,

@@ -6,7 +6,8 @@ import random
 import pytest
 
 from thalweg._base.errors import UsageError
-from thalweg._tune.aggregators import Group, Mode, Part, groups, lost_by_a_number, number_by_volume
+from thalweg._tune.aggregators import Group, Mode, Part, groups, number_by_volume
+from thalweg._tune.lost_by_numbers import lost_by_equal_groups, lost_by_ranges
 
 KIB, MIB = 1 << 10, 1 << 20
 
@@ -103,15 +104,36 @@ def test_all_bytes_by_k_is_another_number() -> None:
     assert number_by_volume(apart([0, 0]), MIB) == 1
 
 
-def test_what_a_number_loses_is_said() -> None:
+def test_what_a_number_loses_in_romio_is_said() -> None:
     equal = in_order([MIB] * 8)
-    assert lost_by_a_number(groups(equal, 2 * MIB), equal) == ""
+    assert lost_by_ranges(groups(equal, 2 * MIB), equal) == ""
     uneven = in_order([8 * MIB, 100, 100, 100])
-    assert "100 to 8,388,608 bytes" in lost_by_a_number([(0,), (1,), (2, 3)], uneven)
+    assert "100 to 8,388,608 bytes" in lost_by_ranges([(0,), (1,), (2, 3)], uneven)
     # Two rows of a matrix whose columns are the ranks: each group has pieces in the whole file.
     mixed = [Part(rank % 2 * MIB + rank // 2 * 4 * MIB, MIB) for rank in range(4)]
-    assert "of group 0" in lost_by_a_number([(0, 2), (1, 3)], mixed)
-    assert lost_by_a_number([(0, 1, 2, 3)], mixed) == ""
+    assert "of group 0" in lost_by_ranges([(0, 2), (1, 3)], mixed)
+    assert lost_by_ranges([(0, 1, 2, 3)], mixed) == ""
+
+
+def test_what_a_number_loses_in_ompio_is_said() -> None:
+    parts = in_order([MIB] * 8)
+    assert lost_by_equal_groups([(0, 1, 2), (3, 4, 5), (6, 7)], parts) == ""
+    said = lost_by_equal_groups([(0, 1), (2, 3, 4), (5, 6, 7)], parts)
+    assert said == (
+        "a number makes groups of 2 or 3 ranks with 2,097,152 to 3,145,728 bytes, where the groups have 2 to 3 ranks"
+    )
+    assert "with 100 to 8,388,708 bytes" in lost_by_equal_groups([(0,), (1, 2)], in_order([8 * MIB, 100, 100]))
+
+
+def test_ranks_whose_pieces_alternate_are_one_group() -> None:
+    alternating = [Part(rank * 64 * KIB, 4 * MIB, 64 * KIB) for rank in range(4)]
+    assert groups(alternating, 64 * MIB) == [(0, 1, 2, 3)]
+    assert sizes_of(groups(alternating, 8 * MIB)) == [2, 2]
+    # The first pieces of all ranks together are 256 KiB, so that no group has 1 MiB that lies together.
+    assert sizes_of(groups(alternating, 8 * MIB, Mode.CONTIGUOUS)) == [4]
+    # Two rows of tiles: the second one begins elsewhere.
+    tiles = [Part(row * 16 * MIB + column * MIB, 4 * MIB, MIB) for row in range(2) for column in range(2)]
+    assert sizes_of(groups(tiles, 8 * MIB)) == [2, 2]
 
 
 @pytest.mark.parametrize(

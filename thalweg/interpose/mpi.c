@@ -25,6 +25,8 @@ enum {
 };
 
 EXPORTED word PMPI_File_get_info(PARAMETERS_2);
+EXPORTED word PMPI_File_get_position(PARAMETERS_2);
+EXPORTED word PMPI_File_get_byte_offset(PARAMETERS_3);
 
 // MPI's handles are integers in MPICH and its relatives, and pointers in Open MPI.
 static bool is_no_info(word info, void* caller) {
@@ -86,6 +88,20 @@ static int64_t bytes_of(struct mpi_call const* what, word const* a, void* caller
     return count * size;
 }
 
+// Returns the byte of the file at which the data of a collective call begin; -1: it is not known. An offset counts
+// elements of a view, which a trace does not have. Both functions are local. Open MPI divides by the size of the view
+// in the second one: it is not 0 where there are data.
+static int64_t place_of_data(struct mpi_call const* what, word const* a, int64_t size, void* caller) {
+    int (*const get_position)(word, int64_t*) =
+        real_of_caller("PMPI_File_get_position", caller, (void const*)PMPI_File_get_position);
+    int (*const get_place)(word, int64_t, int64_t*) =
+        real_of_caller("PMPI_File_get_byte_offset", caller, (void const*)PMPI_File_get_byte_offset);
+    int64_t offset = what->offset < 0 ? 0 : (int64_t)a[what->offset], place = -1;
+    if (size <= 0 || !get_position || !get_place) return -1;
+    if (what->offset < 0 && get_position(a[0], &offset) != 0) return -1;
+    return get_place(a[0], offset, &place) == 0 ? place : -1;
+}
+
 static void finish_open(struct call* call, word const* a, int64_t result, void* caller) {
     if (result != 0 || call->slot < 0) return;
     word const handle = *(word const*)a[4];
@@ -141,7 +157,10 @@ static word call_mpi(struct mpi_call const* what, word const* a, unsigned count,
     int64_t const size = is_size                                  ? (int64_t)a[1]
                          : operation == OP_MPI_File_set_atomicity ? (int32_t)a[1]
                                                                   : bytes_of(what, a, caller);
-    int64_t const offset = what->offset < 0 ? -1 : (int64_t)a[what->offset];
+    bool const is_together = is_file && what->type >= 0 && strstr(what->name, "_all");
+    int64_t const offset = is_together        ? place_of_data(what, a, size, caller)
+                           : what->offset < 0 ? -1
+                                              : (int64_t)a[what->offset];
     begin_call(&call, what->operation, handle, handle ? file_of_handle(handle) : 0, offset, size);
     word const result = call_with_hints(operation, function, a, count, caller);
     int const code = (int32_t)result;

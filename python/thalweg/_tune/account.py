@@ -63,7 +63,7 @@ def accounts(trace: Trace, folder: Path) -> dict[str, FileAccount]:
     found: dict[str, FileAccount] = {}
     levels = [trace.on_disk(trace.levels[level]) for level in ("posix", "stdio")]
     for number, path in enumerate(trace.files):
-        name = _below(path, folder)
+        name = below(path, folder)
         if name is None:
             continue
         counts = dict.fromkeys((*_COUNTED.values(), "read_bytes", "written_bytes"), 0)
@@ -88,7 +88,7 @@ def accounts(trace: Trace, folder: Path) -> dict[str, FileAccount]:
 
 def seconds_of_io(trace: Trace, folder: Path) -> float:
     """Returns the longest time that a process is in calls of files below the folder. Calls within others count once."""
-    is_here = np.array([_below(path, folder) is not None for path in trace.files], bool)
+    is_here = np.array([below(path, folder) is not None for path in trace.files], bool)
     longest = 0.0
     for process in range(len(trace.processes)):
         mine = [calls.where((calls.process == process) & is_here[calls.file]) for calls in trace.levels.values()]
@@ -123,13 +123,13 @@ def _sum(one: FileAccount, other: FileAccount) -> FileAccount:
     return FileAccount(**sums, writers=tuple(sorted({*one.writers, *other.writers})), size_bytes=one.size_bytes)
 
 
-def _below(path: str, folder: Path) -> str | None:
+def below(path: str, folder: Path) -> str | None:
     """Returns the path from the folder; None: it is elsewhere, or is of the trial, as the command's log is."""
     try:
-        below = Path(path).relative_to(folder)
+        found = Path(path).relative_to(folder)
     except ValueError:
         return None
-    return None if below.parts and below.parts[0].startswith(PREFIX) else str(below)
+    return None if found.parts and found.parts[0].startswith(PREFIX) else str(found)
 
 
 def _who(writers: tuple[str, ...]) -> str:

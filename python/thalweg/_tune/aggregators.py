@@ -38,10 +38,16 @@ class Part:
 
     offset: int
     bytes: int
+    piece: int | None = None
+    """The bytes that lie together at the beginning, if pieces of ranks alternate. None: all lie together."""
 
     @property
     def end(self) -> int:
         return self.offset + self.bytes
+
+    @property
+    def first(self) -> int:
+        return self.bytes if self.piece is None else self.piece
 
 
 CONTIGUOUS_BYTES = 1 << 20
@@ -88,10 +94,10 @@ def _check(parts: Sequence[Part], k: int, dims: Sequence[int]) -> None:
 
 
 def _by_place(parts: Sequence[Part]) -> list[Group]:
-    """Returns groups of consecutive ranks of which each begins where the one before it ends."""
+    """Returns groups of consecutive ranks of which each begins where the first piece of the one before it ends."""
     found: list[list[int]] = []
     for rank, part in enumerate(parts):
-        if rank and part.offset == parts[rank - 1].end:
+        if rank and part.offset == parts[rank - 1].offset + parts[rank - 1].first:
             found[-1].append(rank)
         else:
             found.append([rank])
@@ -142,10 +148,11 @@ def _most_contiguous(found: Sequence[Group], parts: Sequence[Part]) -> int:
     """Returns the bytes of the longest range of one group that has no gap."""
     most = 0
     for group in found:
-        length = parts[group[0]].bytes
+        length = parts[group[0]].first
         most = max(most, length)
         for before, rank in pairwise(group):
-            length = parts[rank].bytes + (length if parts[rank].offset == parts[before].end else 0)
+            follows = parts[rank].offset == parts[before].offset + parts[before].first
+            length = parts[rank].first + (length if follows else 0)
             most = max(most, length)
     return most
 
@@ -153,31 +160,3 @@ def _most_contiguous(found: Sequence[Group], parts: Sequence[Part]) -> int:
 def number_by_volume(parts: Sequence[Part], k: int) -> int:
     """Returns how many aggregators have k bytes each if groups do not matter: all bytes divided by k, rounded up."""
     return max(1, -(-sum(part.bytes for part in parts) // k))
-
-
-def lost_by_a_number(found: Sequence[Group], parts: Sequence[Part]) -> str:
-    """Returns what a hint loses that has only the number of aggregators, or an empty text.
-
-    ROMIO gives each aggregator an equal range of the file, from the first byte that is moved to the last one."""
-    moved = [part for part in parts if part.bytes]
-    if len(found) < 2 or not moved:
-        return ""
-    sums = [sum(parts[rank].bytes for rank in group) for group in found]
-    if max(sums) > 2 * max(1, min(sums)):
-        return f"groups have {min(sums):,} to {max(sums):,} bytes, and a number divides the file into equal ranges"
-    begin, end = min(part.offset for part in moved), max(part.end for part in moved)
-    range_bytes = -(-(end - begin) // len(found))
-    for number, group in enumerate(found):
-        low, high = begin + number * range_bytes, begin + (number + 1) * range_bytes
-        outside = sum(_outside(parts[rank], low, high) for rank in group)
-        if outside > 0.1 * max(1, sums[number]):
-            return (
-                f"{outside:,} bytes of group {number} (ranks {group[0]} to {group[-1]}) lie in the range of another "
-                "aggregator, since equal ranges of the file are not the groups"
-            )
-    return ""
-
-
-def _outside(part: Part, low: int, high: int) -> int:
-    """Returns how many bytes of the part are not between two places in the file."""
-    return part.bytes - max(0, min(part.end, high) - max(part.offset, low))

@@ -14,11 +14,14 @@ from thalweg._base.errors import Error, SystemError, UsageError  # noqa: A004
 from thalweg._trace.trace_file import Trace, load_trace
 from thalweg._tune import keeper, same
 from thalweg._tune.account import Accounts, accounts, as_facts, of_facts, seconds_of_io
+from thalweg._tune.advice import KnownK
 from thalweg._tune.choice import libraries_of, mpi_of
 from thalweg._tune.environment import variables, with_library
 from thalweg._tune.outputs import Outputs, Workplace
 from thalweg._tune.run import Run, Runner, inherit_orphans
 from thalweg._tune.settings import Chosen
+from thalweg._tune.timed_writes import measure
+from thalweg._tune.together import CollectiveWrites, collective_writes
 
 Say = Callable[[str], None]
 
@@ -51,13 +54,16 @@ class Traced:
     """The MPI as it names itself."""
     io_s: float = 0
     """The longest time that a process was in calls of files in the folder."""
+    together: CollectiveWrites = field(default_factory=CollectiveWrites)
+    """The collective writes of the first run."""
 
     def to_fact(self) -> dict[str, Any]:
-        return vars(self) | {"run": vars(self.run), "io": as_facts(self.io)}
+        return vars(self) | {"run": vars(self.run), "io": as_facts(self.io), "together": self.together.to_fact()}
 
     @classmethod
     def of_fact(cls, fact: dict[str, Any]) -> Traced:
-        return cls(**fact | {"run": Run(**fact["run"]), "io": of_facts(fact["io"])})
+        together = CollectiveWrites.of_fact(fact["together"])
+        return cls(**fact | {"run": Run(**fact["run"]), "io": of_facts(fact["io"]), "together": together})
 
 
 class Bench:
@@ -110,6 +116,20 @@ class Bench:
         self._place.journal.add("timed", settings=names, run=vars(run))
         return run
 
+    def measured_k(self, folder: Path) -> KnownK:
+        """Times writes in the folder, and returns the bytes that keep one aggregator busy."""
+        known = self._place.journal.known("k", folder=str(folder))
+        if known is not None:
+            return KnownK(**known["k"])
+        self._tidy()
+        try:
+            plateau, writes = measure(folder)
+            k = KnownK.measured(plateau, str(folder), sum(map(len, writes.seconds.values())), writes.why_no_larger)
+        except SystemError as error:
+            k = KnownK(None, f"k is not known: {error}")
+        self._place.journal.add("k", folder=str(folder), k=vars(k))
+        return k
+
     def end(self) -> None:
         self._tidy()
         if self._kept:
@@ -150,6 +170,7 @@ class Bench:
             sorted(libraries_of(trace)),
             mpi_of(trace),
             seconds_of_io(trace, self._place.folder),
+            CollectiveWrites() if self._kept else collective_writes(trace, self._place.folder),
         )
 
     def _marked(self, environment: dict[str, str]) -> dict[str, str]:

@@ -67,14 +67,18 @@ def _unknown(name: str, known: Iterable[str]) -> UsageError:
     return UsageError(f"there is no setting '{name}': {advice}")
 
 
-def candidates(libraries: Iterable[str], only: Collection[str], *, may_change_file: bool) -> list[Chosen]:
+def candidates(
+    libraries: Iterable[str], only: Collection[str], more: Iterable[Chosen] = (), *, may_change_file: bool
+) -> list[Chosen]:
     """Returns each value that is worth a run of a command that uses these libraries. only: of these settings, if any
-    is named."""
+    is named. more: values for which there is a reason, beside those that are tried of any command."""
     used = set(libraries)
-    return [
+    found = [
         Chosen(setting, value, setting.parse(value))
         for setting in SETTINGS
         if setting.library in used and (may_change_file or not setting.changes_file)
         if not only or setting.name in only
         for value in setting.tried
     ]
+    known = {str(each) for each in found}
+    return found + [each for each in more if str(each) not in known and (not only or each.setting.name in only)]

@@ -3,7 +3,7 @@ run of a command, so one is enough."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -69,10 +69,16 @@ class Screen:
 
 
 def screen(
-    bench: Bench, say: Say, only: Collection[str] = (), *, may_change_file: bool, always: bool = False
+    bench: Bench,
+    say: Say,
+    only: Collection[str] = (),
+    more: Callable[[], Sequence[Chosen]] = list,
+    *,
+    may_change_file: bool,
+    always: bool = False,
 ) -> Screen:
     """Runs the command once for each value of each setting of the libraries that it uses; unless `always`, only if its
-    I/O takes LEAST_SHARE of the time."""
+    I/O takes LEAST_SHARE of the time. more: is called then, and returns further values."""
     say("timing it")
     found = Screen(min(1.0, bench.first.io_s / bench.timed([]).seconds))
     found.lacks = bench.first.lacks
@@ -84,7 +90,8 @@ def screen(
     found.is_io_steady = not differences(bench.first.io, again.io)
     found.are_values_compared = not again.data
     if found.is_io_steady:
-        _try_each(found, bench, candidates(bench.first.libraries, only, may_change_file=may_change_file), say)
+        values = candidates(bench.first.libraries, only, more(), may_change_file=may_change_file)
+        _try_each(found, bench, values, say)
     return found
 
 

@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from thalweg._base.quantities import counted
+from thalweg._tune.advice import SETTING_NAMES, Advice, KnownK, advise
 from thalweg._tune.bench import Bench, Say
 from thalweg._tune.screen import Screen, screen
 from thalweg._tune.search import Combination, Found, search
+from thalweg._tune.settings import Chosen
 from thalweg._tune.settings_file import SettingsFile
 from thalweg._tune.space import Space, space_of
 from thalweg._tune.trial import Verdict, try_settings
@@ -22,6 +24,8 @@ LEAST_RUNS = 4
 @dataclass
 class Tuned:
     screen: Screen
+    aggregators: Advice | None = None
+    """None: ranks do not write together, or nothing was tried."""
     runs: int = 0
     """How many runs the search and the race have had."""
     combinations: int = 1
@@ -36,6 +40,8 @@ class Tuned:
         return bool(self.screen.lacks) or (self.winner is not None and self.winner.has_failed)
 
     def lines(self) -> Iterator[str]:
+        if self.aggregators is not None:
+            yield from self.aggregators.lines()
         yield from self.screen.lines()
         if not self.runs:
             return
@@ -51,7 +57,8 @@ class Tuned:
 
     def to_dict(self) -> dict[str, Any]:
         winner = None if self.winner is None else self.winner.to_dict()
-        return vars(self) | {"screen": self.screen.to_dict(), "winner": winner}
+        aggregators = None if self.aggregators is None else self.aggregators.to_dict()
+        return vars(self) | {"screen": self.screen.to_dict(), "aggregators": aggregators, "winner": winner}
 
 
 @dataclass(frozen=True)
@@ -63,11 +70,22 @@ class TuningOptions:
     runs: int = 46
     most_pairs: int = 40
     out: Path = Path("settings.json")
+    k_bytes: int | None = None
+    """The bytes that keep one aggregator busy. None: they are measured."""
 
 
 def tune(bench: Bench, options: TuningOptions, say: Say) -> Tuned:
     """Searches the fastest combination, and writes a file of settings if the gain is shown."""
-    found = Tuned(screen(bench, say, options.only, may_change_file=options.may_change_file, always=options.always))
+    advice: Advice | None = None
+
+    def more() -> list[Chosen]:
+        nonlocal advice
+        if not options.only or SETTING_NAMES.intersection(options.only):
+            advice = aggregators_of(bench, options.k_bytes, say)
+        return advice.settings() if advice is not None else []
+
+    screened = screen(bench, say, options.only, more, may_change_file=options.may_change_file, always=options.always)
+    found = Tuned(screened, advice)
     space = space_of(found.screen)
     if found.screen.lacks or not space.settings or options.runs < LEAST_RUNS:
         return found
@@ -84,6 +102,20 @@ def tune(bench: Bench, options: TuningOptions, say: Say) -> Tuned:
         SettingsFile(chosen, bench.first.mpi, _evidence(found.winner, searched, space)).write(options.out)
         found.file = str(options.out)
     return found
+
+
+def aggregators_of(bench: Bench, k_bytes: int | None, say: Say) -> Advice | None:
+    """Returns how many aggregators the collective writes of the first run need; None: it has none."""
+    writes = bench.first.together
+    if not writes.kinds and not writes.left_out:
+        return None
+    if k_bytes is not None:
+        k = KnownK.given(k_bytes)
+    else:
+        folder = (bench.folder / (writes.kinds[0].file if writes.kinds else ".")).parent
+        say(f"timing writes in {folder}, for the bytes that keep one aggregator busy")
+        k = bench.measured_k(folder)
+    return advise(writes, k, bench.first.libraries)
 
 
 def _search(bench: Bench, space: Space, runs: int, say: Say) -> Found:

@@ -95,6 +95,22 @@ def tune(
             help="Without --try: search even if I/O takes less than 5 % of the time here.",
         ),
     ] = False,
+    aggregators: Annotated[
+        bool,
+        typer.Option(
+            "--aggregators", show_default=False, help="Say only how many aggregators collective writes need, and why."
+        ),
+    ] = False,
+    k: Annotated[
+        str | None,
+        typer.Option(
+            "--k",
+            metavar="SIZE",
+            show_default=False,
+            help="How many bytes keep one aggregator busy. Default: measured by writes in the folder of the file, for "
+            "at most a minute.",
+        ),
+    ] = None,
     json: JsonOption = False,
 ) -> int:
     """Name the I/O settings that make a command faster, and prove it. The command stays as it is.
@@ -104,13 +120,17 @@ def tune(
     fastest one, which is compared with COMMAND as it is: what changed in the I/O, whether the data are the same, and
     what is gained, as an interval of pairs of runs. A file of settings is written if a gain is shown.
 
+    If ranks write together by MPI-IO, the number of aggregators that each of these writes needs is computed after
+    Chaarawi and Gabriel, and tried, too; --aggregators ends there.
+
     With --try, only the settings that are named are compared, together. With --apply, those of such a file are.
 
     Each run begins as the first did: what COMMAND creates is moved aside, and what its first run created is there in
     the end (with --apply, what it created with the settings). The exit code is 1 if COMMAND does not work with the
     settings or has other data then, or if a trace lacks calls, so that nothing can be told.
     """
-    from thalweg._base.quantities import duration_ns
+    from thalweg._base.quantities import duration_ns, size_bytes
+    from thalweg._base.quantities import limit as limit_of
     from thalweg._tune.request import Request, begin, go_on
     from thalweg._tune.settings import SETTINGS
 
@@ -133,6 +153,8 @@ def tune(
             raise typer.BadParameter("there is no command: write `thalweg tune --try NAME=VALUE -- COMMAND`")
         if tried and applied:
             raise typer.BadParameter("--try and --apply exclude each other: give one of them")
+        if aggregators and (tried or applied):
+            raise typer.BadParameter("--aggregators tries nothing: give it without --try and --apply")
         request = Request(
             command,
             before,
@@ -146,6 +168,8 @@ def tune(
             0 if only_screen else runs,
             str(out.resolve()),
             force,
+            aggregators,
+            limit_of("--k", k, size_bytes) if k else None,
         )
         result = begin(request, progress)
     print_json(result.to_dict()) if json else answer(*result.lines())
