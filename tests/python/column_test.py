@@ -56,7 +56,7 @@ def test_paths_lead_to_columns_as_in_h5py(run: tw.Run) -> None:
     assert isinstance(run["deep/er"], tw.Table)
     assert len(run["deep/er/x"]) == 0
     assert ("ch0/t" in run, "ch0/nope" in run, "nope" in run) == (True, False, False)
-    with pytest.raises(KeyError, match="no column 'nope'; its fields are t, waveform"):
+    with pytest.raises(KeyError, match=r"no column 'nope'.*; its fields are t, waveform"):
         run["ch0/nope"]
     with pytest.raises(KeyError, match="no table 'nope/t'; the tables are ch0"):
         run["nope/t"]

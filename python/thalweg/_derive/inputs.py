@@ -16,6 +16,7 @@ import numpy as np
 from thalweg._base.errors import DataError, UsageError
 from thalweg._base.file_state import FileState
 from thalweg._base.paths import Path, is_there
+from thalweg._base.suggestion import likely
 from thalweg._derive.carried import Beside
 from thalweg._derive.clusters import page_ends
 from thalweg._derive.large_summaries import TABLE
@@ -218,7 +219,7 @@ def _table_of(run: Run, path: str, name: str | None) -> str:
         some = ", ".join(tables[:8])
         raise UsageError(f"{path} has several tables ({some}): give one, for example '{path}:{tables[0]}'")
     if name is not None and name not in run:
-        raise UsageError(f"{path} has no table '{name}'; its tables are {', '.join(list(run)[:8])}")
+        raise UsageError(f"{path} has no table '{name}'{likely(name, run)}; its tables are {', '.join(list(run)[:8])}")
     return name or tables[0]
 
 

@@ -9,6 +9,7 @@ from typing import Any, Self, TypeAlias
 
 from thalweg._append.columns import Array, columns_of
 from thalweg._base.errors import UnknownNameError, UsageError
+from thalweg._base.suggestion import likely
 from thalweg._derive.inputs import InputFile
 from thalweg._derive.summaries import Summary, added, checked_values
 from thalweg._reading.table import Table
@@ -73,7 +74,8 @@ class LoopUnit:
             return self._outputs[path]
         except KeyError:
             raise UnknownNameError(
-                f"the train has no output '{path}'; its outputs are {', '.join(self._outputs)}"
+                f"the train has no output '{path}'{likely(path, self._outputs)}; its outputs are "
+                f"{', '.join(self._outputs)}"
             ) from None
 
     def fill(self, name: str, value: Any) -> None:

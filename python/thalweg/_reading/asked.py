@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 
 from thalweg._base.errors import UnknownNameError, UsageError
 from thalweg._base.given import integer_of
+from thalweg._base.suggestion import likely
 from thalweg._schema.schema import Schema, TableSchema
 from thalweg._schema.types import Type
 
+_MEANT = "did you mean"
 BATCH_BYTES = 64 << 20  # the default of `batches`
-
-
-def paths_in(type_: Type, path: str = "") -> Iterator[str]:
-    """Yields the paths of all members of a struct, also of nested ones."""
-    while type_.element is not None:
-        type_ = type_.element
-    for name, member in type_.members:
-        inner = f"{path}/{name}" if path else name
-        yield inner
-        yield from paths_in(member, inner)
 
 
 def check_batches(rows: int, memory_bytes: int | None) -> None:
@@ -52,22 +44,48 @@ def selected_row(table: TableSchema, columns: str | Iterable[str] | None) -> Typ
     for name in names:
         if not isinstance(name, str):
             raise UsageError(f"a column of table '{table.name}' cannot be {name!r}: give names of columns")
-    return _pruned(row, [[part for part in name.split("/") if part != "*"] for name in names], table.name)
+    for name in names:
+        _check_path(table, name)
+    return _pruned(row, [[part for part in name.split("/") if part != "*"] for name in names])
 
 
-def _pruned(type_: Type, paths: list[list[str]], table: str) -> Type:
+def _check_path(table: TableSchema, path: str) -> None:
+    if _deepest(table.row, path)[0] != path:
+        raise no_column(table, path)
+
+
+def _deepest(type_: Type, path: str) -> tuple[str, Type]:
+    """Returns as much of a path as there is, and the type that it leads to."""
+    found: list[str] = []
+    for name in path.split("/"):
+        while type_.element is not None:
+            type_ = type_.element
+        inner = type_ if name == "*" else dict(type_.members).get(name)
+        if inner is None:
+            break
+        found.append(name)
+        type_ = inner
+    return "/".join(found), type_
+
+
+def no_column(table: TableSchema, path: str) -> UnknownNameError:
+    """Returns the error of a table that has no such column: it says which one is probably meant."""
+    inside, type_ = _deepest(table.row, path)
+    known = [f"{inside}/{each}" if inside else each for each in type_.paths()]
+    whose = f"the fields of '{inside}'" if inside else "its fields"
+    fields = ", ".join(name for name, _ in type_.members) or "none"
+    return UnknownNameError(f"table '{table.name}' has no column '{path}'{likely(path, known)}; {whose} are {fields}")
+
+
+def _pruned(type_: Type, paths: list[list[str]]) -> Type:
     if [] in paths:
         return type_
     if type_.element is not None:
-        return replace(type_, element=_pruned(type_.element, paths, table))
+        return replace(type_, element=_pruned(type_.element, paths))
     wanted: dict[str, list[list[str]]] = {}
     for path in paths:
         wanted.setdefault(path[0], []).append(path[1:])
-    if unknown := wanted.keys() - dict(type_.members).keys():
-        path = next(each for each in paths if each[0] in unknown)
-        fields = ", ".join(name for name, _ in type_.members)
-        raise UnknownNameError(f"table '{table}' has no column '{'/'.join(path)}'; its fields are {fields}")
-    members = [(name, _pruned(each, wanted[name], table)) for name, each in type_.members if name in wanted]
+    members = [(name, _pruned(each, wanted[name])) for name, each in type_.members if name in wanted]
     return replace(type_, members=tuple(members))
 
 
@@ -84,14 +102,16 @@ def has_path(type_: Type, path: str) -> bool:
 def tables_with(schema: Schema, columns: str | list[str]) -> frozenset[str]:
     """Returns the names of the tables that have all of these columns. Raises UnknownNameError if there is none,
     UsageError if a name is not a string."""
-    found, missing = set(), UnknownNameError("the run has no table")
+    found, errors = set(), []
     for name, table in schema.items():
         try:
             selected_row(table, columns)
         except UnknownNameError as error:
-            missing = error
+            errors.append(error)
         else:
             found.add(name)
     if not found:
-        raise missing
+        # The table that has a similar name is the one that is meant.
+        likely_ones = [error for error in errors if _MEANT in str(error)]
+        raise [*likely_ones, *errors, UnknownNameError("the run has no table")][0]
     return frozenset(found)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from thalweg._base.errors import UnknownNameError, UsageError
+from thalweg._base.errors import UsageError
+from thalweg._reading.asked import no_column
 from thalweg._reading.protocol import ReadsRows
 from thalweg._schema.attributes import Attributes
 from thalweg._schema.types import Type
@@ -177,8 +178,6 @@ def _type_at(table: ReadsRows, path: str) -> tuple[Type, tuple[int, ...], bool]:
         in_list = in_list or name == "*"
         found = type_.element if name == "*" else dict(type_.members).get(name)
         if found is None:
-            raise UnknownNameError(
-                f"table '{table.name}' has no column '{path}'; its fields are {', '.join(table.schema)}"
-            )
+            raise no_column(table.schema, path)
         type_ = found
     return type_, outer, in_list

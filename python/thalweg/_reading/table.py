@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from thalweg import _core
 from thalweg._base.errors import UsageError
-from thalweg._reading.asked import BATCH_BYTES, check_batches, listed, paths_in, selected_row
+from thalweg._reading.asked import BATCH_BYTES, check_batches, listed, selected_row
 from thalweg._reading.column import Column
 from thalweg._reading.follow import Tables, followed
 from thalweg._reading.origin import Origin, reopened_table
@@ -19,7 +19,6 @@ from thalweg._reading.streams import arrow_stream, polars_scan
 from thalweg._reading.uproot_names import in_library, matching, step_of
 from thalweg._schema.attributes import Attributes
 from thalweg._schema.schema import TableSchema
-from thalweg._schema.types import Type
 from thalweg._values.row_groups import NewRows
 from thalweg._values.rows import Rows
 from thalweg._values.select import Chosen, chosen_rows, is_row_number, part_of_chosen, row_number
@@ -48,8 +47,7 @@ class Table(ABC):
     @property
     def columns(self) -> list[str]:
         """The paths of all columns that `read` takes: fields, and nested members such as "waveform/values"."""
-        row = Type("struct", members=self.schema.fields)
-        return list(paths_in(row))
+        return list(self.schema.row.paths())
 
     @property
     def attrs(self) -> Attributes:

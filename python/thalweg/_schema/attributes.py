@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from thalweg._base.errors import UnknownNameError, UsageError
+from thalweg._base.suggestion import likely
 
 _NAMES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 complex64 complex128"
 _SCALARS = frozenset(_NAMES.split())
@@ -50,7 +51,8 @@ class Attributes(Mapping[str, Any]):
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._values:
-            raise UnknownNameError(f"there is no attribute '{name}'; the attributes are {', '.join(self) or 'none'}")
+            known = ", ".join(self) or "none"
+            raise UnknownNameError(f"there is no attribute '{name}'{likely(name, self)}; the attributes are {known}")
         return self._values[name]
 
     def __iter__(self) -> Iterator[str]:

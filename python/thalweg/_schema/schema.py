@@ -11,6 +11,7 @@ from typing import Any, cast
 from thalweg import _core
 from thalweg._base.errors import UnknownNameError, UsageError
 from thalweg._base.given import text_of_user
+from thalweg._base.suggestion import likely
 from thalweg._schema.attributes import Attributes
 from thalweg._schema.types import Type, TypeLike, as_type
 
@@ -33,7 +34,8 @@ class TableSchema(Mapping[str, Type]):
         for each, type_ in self.fields:
             if each == name:
                 return type_
-        raise UnknownNameError(f"table '{self.name}' has no field '{name}'; its fields are {', '.join(self)}")
+        meant = likely(name, self)
+        raise UnknownNameError(f"table '{self.name}' has no field '{name}'{meant}; its fields are {', '.join(self)}")
 
     def __iter__(self) -> Iterator[str]:
         return (name for name, _ in self.fields)
@@ -76,7 +78,9 @@ class Schema(Mapping[str, TableSchema]):
         if type(name) is str and (index := self._indices.get(name)) is not None:
             return index
         some = ", ".join(list(self)[:8]) + (f" and {len(self) - 8} more" if len(self) > 8 else "")
-        raise UnknownNameError(f"there is no table '{name}'; the tables are {some}")
+        columns = (f"{table.name}/{path}" for table in self.tables for path in table.row.paths())
+        meant = likely(name, self) or likely(name, columns)
+        raise UnknownNameError(f"there is no table '{name}'{meant}; the tables are {some}")
 
     @cached_property
     def _indices(self) -> dict[str, int]:
@@ -183,9 +187,8 @@ def _with_member(type_: Type, names: list[str], given: Mapping[str, Any], table:
         inner = names[1:] if names[0] == "*" else names
         return replace(type_, element=_with_member(type_.element, inner, given, table))
     if names[0] not in dict(type_.members):
-        raise UnknownNameError(
-            f"table '{table.name}' has no field '{names[0]}' for the attributes; its fields are {', '.join(table)}"
-        )
+        problem = f"table '{table.name}' has no field '{names[0]}' for the attributes{likely(names[0], table)}"
+        raise UnknownNameError(f"{problem}; its fields are {', '.join(table)}")
     return replace(
         type_,
         members=tuple(

@@ -122,6 +122,15 @@ class Type:
         for name, member in self.members:
             yield from member.leaves(f"{path}/{name}" if path else name)
 
+    def paths(self, path: str = "") -> Iterator[str]:
+        """Yields the paths of all members, also of those that lie in structs and lists."""
+        if self.element is not None:
+            yield from self.element.paths(path)
+        for name, member in self.members:
+            inner = f"{path}/{name}" if path else name
+            yield inner
+            yield from member.paths(inner)
+
     @property
     def has_split(self) -> bool:
         """Whether some complex numbers in it are stored as two columns."""

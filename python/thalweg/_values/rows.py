@@ -9,6 +9,7 @@ import numpy as np
 
 from thalweg._base.errors import UnknownNameError, UsageError
 from thalweg._base.packages import needed
+from thalweg._base.suggestion import likely
 from thalweg._values.ragged import Ragged, Text
 from thalweg._values.select import chosen_rows, is_row_number, is_stretch, row_number
 from thalweg._values.struct import Struct
@@ -57,7 +58,10 @@ class Rows(Struct, Mapping[str, Any]):
     def _field(self, name: str) -> Any:
         outer, _, inner = name.partition("/")
         if outer not in self._members:
-            raise UnknownNameError(f"there is no field '{outer}'; the fields that were read are {', '.join(self)}")
+            read = ", ".join(self)
+            raise UnknownNameError(
+                f"there is no field '{outer}'{likely(outer, self)}; the fields that were read are {read}"
+            )
         value = self._members[outer]
         if inner:
             return _inside(value, inner)

@@ -13,6 +13,7 @@ from thalweg import _core
 from thalweg._base.errors import UnknownNameError, UsageError
 from thalweg._base.paths import Path
 from thalweg._base.ranks import ranks_of
+from thalweg._base.suggestion import likely
 from thalweg._schema.attributes import Attributes
 from thalweg.checkpoint.agreed import agreed, number, path_text
 
@@ -76,7 +77,8 @@ class State:
 
     def _array(self, name: str) -> tuple[np.dtype[Any], tuple[int, ...]]:
         if name not in self._arrays:
-            raise UnknownNameError(f"{self.path} has no array '{name}'; its arrays are {', '.join(self) or 'none'}")
+            arrays = ", ".join(self) or "none"
+            raise UnknownNameError(f"{self.path} has no array '{name}'{likely(name, self)}; its arrays are {arrays}")
         return self._arrays[name]
 
     def __iter__(self) -> Iterator[str]:

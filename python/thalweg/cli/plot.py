@@ -9,6 +9,7 @@ import typer
 
 import thalweg
 from thalweg._base.errors import UsageError
+from thalweg._base.suggestion import likely
 from thalweg._reading.not_complete import not_complete
 from thalweg.cli._find_signals import check_waveform, signals_of
 from thalweg.cli._output import (
@@ -162,7 +163,7 @@ def _save(target: Path, draw: Callable[[], None]) -> None:
 def _signals(run: thalweg.Run, file: str, names: list[str], waveform: str) -> list[Signals]:
     for name in names:
         if name not in run:
-            raise UsageError(f"{file} has no table '{name}'; its tables are {', '.join(run)}")
+            raise UsageError(f"{file} has no table '{name}'{likely(name, run)}; its tables are {', '.join(run)}")
     if waveform:
         check_waveform(run, names or list(run), waveform)
     found = {name: signals_of(run[name], waveform) for name in names or run if len(run[name])}
