@@ -49,6 +49,8 @@ def test_variables(tmp_path: Path, code: str, environment: dict[str, str], state
         (", alignment_threshold=1, alignment_interval=4096", "", "alignment", "in effect"),
         (", alignment_threshold=1 << 30, alignment_interval=4096", "", "alignment", "inert"),
         (", rdcc_nbytes=1 << 24", "", "chunk_cache", "inert"),
+        (", rdcc_nbytes=0", "", "chunk_cache", "in effect"),
+        (", rdcc_nbytes=0", ", chunks=(10_000,)", "chunk_cache", "in effect"),
         (", rdcc_nbytes=1000", ", chunks=(10_000,)", "chunk_cache", "inert"),
         (", rdcc_nbytes=1 << 24", ", chunks=(10_000,)", "chunk_cache", "cannot be told"),
         (", locking=False", "", "file_locking", "in effect"),
@@ -68,6 +70,30 @@ def test_a_chunk_cache_that_is_the_cause_is_in_effect(tmp_path: Path) -> None:
     judged = of_h5py(tmp_path, f"{code}x = h5py.File(path, rdcc_nbytes=1000)['x']\nfor i in range(9): x[i]")
     assert judged["chunk_cache"].state == "in effect", judged
     assert "read a chunk again" in judged["chunk_cache"].why
+
+
+def test_a_chunk_that_is_written_again_shows_the_small_cache(tmp_path: Path) -> None:
+    code = (
+        "x = h5py.File(path, 'w', rdcc_nbytes=1000).create_dataset('x', (64, 1000), 'f8', chunks=(64, 1000))\n"
+        "for i in range(9): x[...] = i"
+    )
+    judged = of_h5py(tmp_path, code)["chunk_cache"]
+    assert judged.state == "in effect", judged
+    assert "writes write a chunk again" in judged.why
+
+
+def test_own_files_are_not_told_to_have_settings_without_effect(tmp_path: Path) -> None:
+    """Thalweg switches the cache off, since pages pass it by."""
+    script = (
+        "import sys, numpy as np, thalweg as tw\n"
+        "with tw.create(sys.argv[1], {'t': {'x': tw.float64}}) as out:\n"
+        "    out.producer('t').append(x=np.arange(200_000.0))\n"
+    )
+    traced = trace(tmp_path / "own.root", sys.executable, "-c", script, tmp_path / "own.h5")
+    assert traced.done.returncode == 0, traced.said
+    verdict = explain(str(traced.path))
+    assert [each.state for each in verdict.settings if each.name == "chunk_cache"] == ["in effect"]
+    assert [each.sentence for each in verdict.findings if "chunk_cache" in each.sentence] == []
 
 
 def test_the_chunk_cache_of_one_dataset_is_listed(tmp_path: Path) -> None:

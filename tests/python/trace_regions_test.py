@@ -40,6 +40,22 @@ int main(int count, char** words) {
 """
 
 
+COMPUTING = """
+#include <fcntl.h>
+#include <unistd.h>
+#include <thalweg/region.h>
+int main(int count, char** words) {
+    thalweg_region const computing = thalweg_region_begin();
+    usleep(500000);
+    int const file = open(words[1], O_CREAT | O_RDWR, 0600);
+    if (write(file, words, 1) != 1) return count;
+    usleep(500000);
+    thalweg_region_end(computing, "computing");
+    return 0;
+}
+"""
+
+
 @pytest.mark.parametrize("language", ["C", "Python"])
 def test_phases_have_their_calls(tmp_path: Path, repository: Path, language: str) -> None:
     command: list[object] = [sys.executable, "-c", IN_PYTHON]
@@ -69,3 +85,15 @@ with tw.trace.region("checkpoint"):
     (found,) = [each for each in explain(str(traced.path)).findings if each.rule == "small requests"]
     assert found.phase == "checkpoint"
     assert os.path.basename(found.file) == "out"
+
+
+def test_phases_lie_in_the_time_of_their_process(tmp_path: Path, repository: Path) -> None:
+    """A phase may begin long before the first call, and end long after the last one."""
+    program = compile_c(tmp_path, COMPUTING, f"-I{repository / 'include'}")
+    traced = trace(tmp_path / "t.root", program, tmp_path / "out")
+    assert traced.done.returncode == 0, traced.said
+    verdict = explain(str(traced.path))
+    (phase,), (account,) = verdict.phases, verdict.accounts
+    assert 1 <= phase.seconds <= account.elapsed_s
+    assert account.outside_s <= account.elapsed_s
+    assert any("s from the first call or phase to the last, " in line for line in verdict.lines())

@@ -29,9 +29,10 @@ class Phase:
     written_bytes: int
 
     def sentence(self) -> str:
+        moved = f"read {as_bytes(self.read_bytes)} and write {as_bytes(self.written_bytes)}"
         return (
-            f"phase {self.name}: {self.regions:,} times, {self.seconds:.3g} s; {self.calls:,} calls of POSIX and stdio "
-            f"take {self.in_calls_s:.3g} s, read {as_bytes(self.read_bytes)} and write {as_bytes(self.written_bytes)}"
+            f"phase {self.name}: {self.regions:,} times; a process is in it for {self.seconds:.3g} s; {self.calls:,} "
+            f"calls of POSIX and stdio take {self.in_calls_s:.3g} s, {moved}"
         )
 
 

@@ -10,6 +10,7 @@ from thalweg._base.quantities import as_bytes
 from thalweg._explain.findings import of_kind
 from thalweg._explain.judged import Judged
 from thalweg._explain.rules_hdf5 import TRANSFERS, Inside, datasets, files_of_hdf5, properties_of
+from thalweg._trace.calls import Calls
 from thalweg._trace.trace_file import Trace
 
 Said = tuple[str, str]
@@ -65,18 +66,23 @@ def _locking(trace: Trace, each: Inside, is_on: bool) -> Said:
 def _chunk_cache(trace: Trace, each: Inside, asked: int, dataset: str) -> Said:
     known = [one for one in datasets(trace, each.file) if not dataset or one.name == dataset]
     chunks = [one.chunk for one in known if one.chunk]
-    if known and not chunks:
+    if known and not chunks and asked:
         return "inert", "no dataset that was opened has chunks"
-    if not chunks or asked >= max(chunks):
+    if asked and (not chunks or asked >= max(chunks)):
         return "cannot be told", "the calls do not show which chunks were in the cache"
-    # A chunk that is larger than the cache is read anew for each transfer that needs it.
-    reads = of_kind(each.of(*TRANSFERS), "read")
-    reads = reads.where(reads.moved > 0)
-    _, counts = np.unique(np.stack([reads.process, reads.offset, reads.size]), axis=1, return_counts=True)
-    again = int((counts - 1).sum())
-    if again:
-        return "in effect", (
-            f"chunks have up to {as_bytes(max(chunks))}, the cache never holds chunks larger than it, and {again:,} "
-            "reads read a chunk again"
-        )
+    # A chunk that is larger than the cache is read and written anew for each transfer that needs it.
+    again = {kind: _again(of_kind(each.of(*TRANSFERS), kind)) for kind in ("read", "write")}
+    repeated = " and ".join(f"{count:,} {kind}s {kind} a chunk again" for kind, count in again.items() if count)
+    if repeated:
+        larger = f"chunks have up to {as_bytes(max(chunks))}, and" if chunks else ""
+        return "in effect", f"{larger} the cache never holds chunks larger than it: {repeated}".strip()
+    if not asked:
+        return "in effect", "the cache is switched off and takes no memory, and no chunk was needed twice"
     return "inert", f"chunks have at least {as_bytes(min(chunks))}, and none was needed twice"
+
+
+def _again(moves: Calls) -> int:
+    """Returns how many reads or writes move what an earlier one has moved."""
+    some = moves.where(moves.moved > 0)
+    _, counts = np.unique(np.stack([some.process, some.offset, some.size]), axis=1, return_counts=True)
+    return int((counts - 1).sum())

@@ -93,7 +93,8 @@ class Verdict:
         others = [each for each in self.accounts if each not in helpers]
         shown = sorted(others, key=lambda each: each.outside_s - each.elapsed_s)[:_MOST_ACCOUNTS]
         for each in sorted(shown, key=lambda each: (each.rank, each.process)):
-            found += [_sentence(each), *(f"  {text}" for text in work_sentences(each.own_work, each.device))]
+            found.append(_sentence(each, bool(self.phases)))
+            found += [f"  {text}" for text in work_sentences(each.own_work, each.device)]
         if len(others) > len(shown):
             found.append(f"{len(others) - len(shown):,} more processes spend less time in I/O (see --json)")
         shared = [each for each in self.counters if each.bytes_by_rank is not None]
@@ -138,13 +139,14 @@ def _named(finding: Finding) -> str:
     return f"{finding.rule}{f' of {finding.file}' if finding.file else ''}: {finding.sentence}"
 
 
-def _sentence(account: Account) -> str:
+def _sentence(account: Account, has_phases: bool) -> str:
     name = f"rank {account.rank}" if account.rank >= 0 else f"process {account.pid} ({account.command[:60]})"
     kinds = sorted(account.by_kind.items(), key=lambda each: -each[1])
     spent = ", ".join(f"{kind} {took:.3g} s" for kind, took in kinds if took >= 0.0005)
     levels = ", ".join(f"{took:.3g} s in {name}" for name, took in account.by_level.items() if took >= 0.0005)
     inside = f"; in calls: {spent} ({levels})" if spent else "; almost no time in calls"
-    return f"{name}: {account.elapsed_s:.3g} s from first to last call, {account.outside_s:.3g} s outside I/O{inside}"
+    ends = "from the first call or phase to the last" if has_phases else "from first to last call"
+    return f"{name}: {account.elapsed_s:.3g} s {ends}, {account.outside_s:.3g} s outside I/O{inside}"
 
 
 def _figures(finding: Finding) -> str:

@@ -30,7 +30,7 @@ class Account:
     rank: int
     command: str
     elapsed_s: float
-    """The time from its first call to its last, in seconds."""
+    """The time from its first call to its last, in seconds. Phases that begin before or end later belong to it."""
     outside_s: float
     """The part of that time in which none of its threads was in a recorded call."""
     by_kind: dict[str, float]
@@ -131,7 +131,7 @@ def accounts(trace: Trace) -> list[Account]:
 
 def _account(trace: Trace, process: int, levels: list[Calls], own: Own) -> Account:
     facts = trace.processes[process]
-    first, last = trace.span(process)
+    first, last = _span(trace, process)
     outermost = [level.where(some) for level, some in zip(levels, own.is_outermost, strict=True)]
     by_kind = _by_kind(trace, levels, own)
     moves = levels[: LEVELS.index("stdio") + 1]
@@ -151,6 +151,13 @@ def _account(trace: Trace, process: int, levels: list[Calls], own: Own) -> Accou
         work_of(work, own.seconds[LEVELS.index("work")]),
         device_of(trace.in_flight.where(trace.in_flight.process == process)),
     )
+
+
+def _span(trace: Trace, process: int) -> tuple[float, float]:
+    """Returns when a process made its first call or began its first phase, and when the last one ended."""
+    first, last = trace.span(process)
+    regions = trace.regions.where(trace.regions.process == process)
+    return float(min([first, *regions.start])), float(max([last, *regions.end]))
 
 
 def _by_kind(trace: Trace, levels: list[Calls], own: Own) -> dict[str, float]:
