@@ -1,6 +1,7 @@
 """The configuration of a readout, from TOML to what the handlers take."""
 
 import json
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import thalweg as tw
+from thalweg import _core
 from thalweg._readout.collect import read_token
 from thalweg._readout.configuration import dump_default, load_configuration
 from thalweg._readout.toml import dumps
@@ -112,6 +114,43 @@ def test_the_default_shares_all_links_out(tmp_path: Path, mode: str) -> None:
 def test_the_default_has_room_for_a_packet_of_every_stream(tmp_path: Path) -> None:
     configuration = load_configuration(write(tmp_path, dump_default(14, groups=1, packet_bytes=25)))
     assert json.loads(configuration.json)["handler"][0]["group"][0]["fragment_bytes"] >= 64 + 14 * 4 + 14 * 28
+
+
+def defaults_of_the_page(repository: Path) -> dict[str, str]:
+    """The defaults in the table of docs/readout.md, by section and key."""
+    section, found = "", {}
+    for line in (repository / "docs/readout.md").read_text().splitlines():
+        cells = [cell.strip() for cell in line.split(" | ")]
+        if heading := re.match(r"\| \*\*`\[+([\w.]+)\]+`\*\*", line):
+            section = heading[1]
+        elif section and len(cells) >= 3 and cells[0].startswith("| `"):
+            found |= {f"{section}.{key}": cells[1].strip("`") for key in re.findall(r"`(\w+)`", cells[0])}
+        elif section and not line.startswith("|"):
+            break
+    return found
+
+
+def test_lines_that_are_commented_out_show_the_defaults(repository: Path, tmp_path: Path) -> None:
+    page = defaults_of_the_page(repository)
+    page["server.allow"] = '["127.0.0.0/8", "::1/128"]'  # "this machine", and its meaning says these
+    page["server.host_names"] = "[]"  # "none"
+    text, section, shown, examples = dump_default(), "", [], []
+    for line in text.splitlines():
+        if heading := re.match(r"\[+([\w.]+)\]+", line):
+            section = heading[1]
+        elif given := re.match(r"# (for example: )?(\w+) = (.+?)(?: +#.*)?$", line):
+            key = f"{section}.{given[2]}"
+            (examples if given[1] else shown).append(key)
+            expected = "none" if given[1] else given[3]
+            assert page[key] == ("listen" if key == "handler.address" else expected), key
+        else:
+            assert not re.match(r"# *\[?\w+\]?( =|$)", line), line
+    assert examples == ["server.token_file", "hook.library", "handler.address", "handler.control_socket"]
+    assert len(shown) >= 20
+    whole = re.sub(r"^# (?=\w+ = )", "", text, flags=re.MULTILINE)
+    configuration = load_configuration(write(tmp_path, whole))
+    assert json.loads(configuration.json)["index"]["window_events"] == 4096
+    _core.handlers_of(configuration.json)  # which raises if the handlers would not take a value
 
 
 def test_more_groups_than_links_are_refused() -> None:

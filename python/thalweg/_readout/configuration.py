@@ -153,8 +153,9 @@ def _fragment_bytes(streams: int, packet_bytes: int, mode: str) -> int:
 
 
 _TOP = """\
-# The configuration of a readout. docs/readout.md explains all keys. Lines that are commented out show the defaults.
-# The configuration is checked before anything starts, and is kept with every run.
+# The configuration of a readout. docs/readout.md explains all keys. Lines that are commented out show the defaults;
+# those that begin with "for example" have none, and show how the value is written. The configuration is checked before
+# anything starts, and is kept with every run.
 
 [readout]
 expected_rate = "{rate}"     # event rate; used to express depths in seconds
@@ -174,10 +175,11 @@ when_full = "busy"           # "busy": the card must wait; "evict": the oldest e
 [trigger]                    # offsets in a packet, in bytes
 # l1id_offset = 0            # of the 32-bit extended L1ID, ECR << 24 | L1ID
 # bcid_offset = 6            # of the 16-bit bunch crossing id
+# slice_ticks = 1            # triggerless: ticks of the timestamp in a slice
 
 [server]
 # allow = ["127.0.0.0/8", "::1/128"]  # networks that may connect to handlers and to their HTTP ports
-# token_file = "token"       # file whose first line is the shared secret; control over HTTP needs it
+# for example: token_file = "token"  # file whose first line is the shared secret; control over HTTP needs it
 # host_names = []            # more names by which HTTP clients may address these machines
 # threads = 2
 # max_connections = 10000
@@ -188,8 +190,8 @@ when_full = "busy"           # "busy": the card must wait; "evict": the oldest e
 # longest_lease = "10min"    # the longest time for which a collector may keep events in any case
 outstanding_events = 65536   # most events that all collectors together may hold until they are safe on disk
 
-# [hook]
-# library = "hook.so"        # see thalweg/readout/builder/hook.h
+[hook]
+# for example: library = "hook.so"  # code of the detector: see thalweg/readout/builder/hook.h
 # budget = "1us"             # longest time for one call
 """
 
@@ -199,9 +201,9 @@ name = "dh{number}"
 card = "{card}"
 dma = {number}                      # number of the DMA buffer of the card
 listen = "127.0.0.1:{port}"
-# address = "host:{port}"      # where collectors find it, if that is not `listen`: a name is looked up again and again
+# for example: address = "host:{port}"  # where collectors find it, if not at `listen`: a name is looked up each time
 metrics = "127.0.0.1:{metrics}"   # /metrics, /healthz, /readyz, and /control for clients with the token
-# control_socket = "dh{number}.sock"  # the same for processes that may open this socket, without a token
+# for example: control_socket = "dh{number}.sock"  # the same for processes that may open this socket, without a token
 # threads = 0                # build threads; 0: one for each group, at most one for each processor
 """
 
