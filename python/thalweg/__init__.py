@@ -103,6 +103,7 @@ __version__ = _core.version()
 
 if TYPE_CHECKING:
     from thalweg import checkpoint, layouts, trace
+    from thalweg._base.producer_status import ProducerStatus
     from thalweg._derive.derivation import Derivation
     from thalweg._derive.job import DerivationJob
     from thalweg._derive.make import derive
@@ -160,7 +161,6 @@ if TYPE_CHECKING:
         AbandonedProducer,
         EndedProducers,
         NodeReport,
-        ProducerStatus,
         RunReport,
         Snapshot,
         Status,
@@ -171,6 +171,7 @@ if TYPE_CHECKING:
     from thalweg._writing.writer import Writer
 
 _LATE: dict[str, tuple[str, ...]] = {
+    "_base.producer_status": ("ProducerStatus",),
     "_derive.derivation": ("Derivation",),
     "_derive.job": ("DerivationJob",),
     "_derive.make": ("derive",),
@@ -228,7 +229,6 @@ _LATE: dict[str, tuple[str, ...]] = {
         "AbandonedProducer",
         "EndedProducers",
         "NodeReport",
-        "ProducerStatus",
         "RunReport",
         "Snapshot",
         "Status",

@@ -6,30 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from thalweg import _core
+from thalweg._base.producer_status import ProducerStatus
 from thalweg._base.quantities import counted
 from thalweg._base.report import Report
 
 
 @dataclass(frozen=True)
-class WritingProducer(Report):
-    """A producer that has not ended, as another process sees it."""
+class WritingProducer(ProducerStatus):
+    """A producer that has not ended, as another process sees it: its process may have died."""
 
-    table: str
-    number: int
-    """The number of the producer. No other producer of the same node ever has the same number."""
-    pid: int
-    alive: bool
+    alive: bool = field(kw_only=True)
     """Whether its process lives. If it does not, the rows that it had appended are kept."""
-    state: str
-    """One of: attaching, active, finished (its last rows are being journaled)."""
-    rows: int
-    """The number of its rows that count; rows of work units count once these are committed."""
-    waited: float
-    """The time in seconds for which its `append` has waited for memory, for space or for the journal."""
-    staging_fill: float
-    """The used fraction of the memory of its fullest column, from 0 to 1."""
-    counters: dict[str, int] = field(default_factory=dict)
-    """What the source of its rows counts, for example "lost_triggers"."""
 
 
 @dataclass(frozen=True)

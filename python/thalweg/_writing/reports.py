@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from thalweg import _core
+from thalweg._base.producer_status import ProducerStatus
 from thalweg._base.quantities import counted
 from thalweg._base.report import Report
 from thalweg._schema.left_out import LeftOut
@@ -175,26 +176,6 @@ class Snapshot(_Completed):
         if not self.is_written:
             lines.append(f"No process writes {self.source} any more: `thalweg recover` completes it with all its rows.")
         return "\n".join([*lines, *self.notes])
-
-
-@dataclass(frozen=True)
-class ProducerStatus(Report):
-    """The state of one producer that has not ended."""
-
-    table: str
-    pid: int
-    state: str
-    """One of: attaching, active, finished (its last rows are being journaled)."""
-    rows: int
-    """The number of its rows that count; rows of work units count once these are committed."""
-    staging_fill: float
-    """The used fraction of the memory of its fullest column, from 0 to 1."""
-    number: int
-    """The number of the producer. No other producer of the run ever has the same number."""
-    waited: float
-    """The time in seconds for which its `append` has waited for memory, for space or for the journal."""
-    counters: dict[str, int] = field(default_factory=dict)
-    """What `Producer.set_counters` of it said last."""
 
 
 @dataclass(frozen=True)
