@@ -1,6 +1,7 @@
 """The figures of docs/performance.md, and of the study of the readout, are those of the results."""
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -31,3 +32,13 @@ def test_the_findings_of_the_readout_are_those_of_its_results() -> None:
     assert findings.with_findings(text, summary) == text, "run `python studies/readout/findings.py`"
     summary["variants"] = {}
     assert findings.NOT_MEASURED in findings.findings(summary)
+
+
+def test_extras_are_quoted_for_all_shells() -> None:
+    """zsh takes brackets without quotes for a pattern, and installs nothing."""
+    files = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "python").rglob("*.py")]
+    files += (ROOT / "thalweg").rglob("*.cc")
+    texts = {path: " ".join(path.read_text().split()) for path in files if "build" not in path.parts}
+    commands = [(path, found) for path, text in texts.items() for found in re.findall(r"pip install (\S*\[\S+)", text)]
+    assert len(commands) > 10
+    assert [each for each in commands if each[1][0] not in "'\""] == []

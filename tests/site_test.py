@@ -19,7 +19,7 @@ LOADED_BY_STYLES = re.compile(r"@import|url\(['\"]?(?:https?:)?//")
 @pytest.fixture(scope="module")
 def site(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     if any(find_spec(name) is None for name in ("sphinx", "myst_nb", "furo")):
-        pytest.skip("what builds the site is not installed: make docs, or pip install thalweg[docs]")
+        pytest.skip("what builds the site is not installed: make docs, or pip install 'thalweg[docs]'")
     built = tmp_path_factory.mktemp("site")
     words = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-j", "2", repository / "docs", built]
     # No network: a proxy that is not there.

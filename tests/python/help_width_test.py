@@ -46,4 +46,4 @@ def test_brackets_of_help_texts_are_shown(monkeypatch: pytest.MonkeyPatch) -> No
     cli.register()
     for command in ("watch", "serve", "tdpac"):
         done = CliRunner(env={"COLUMNS": "120"}).invoke(cli.app, [command, "--help"])
-        assert f"pip install thalweg[{command}]" in " ".join(done.output.split()), done.output
+        assert f"pip install 'thalweg[{command}]'" in " ".join(done.output.split()), done.output

@@ -205,5 +205,5 @@ def test_a_library_that_is_missing_is_named_with_its_extra(monkeypatch: pytest.M
         "visa": lambda: Visa("ASRL1::INSTR", {"a": {"query": "?"}}),
     }
     for extra, make in makers.items():
-        with pytest.raises(UsageError, match=rf"is not installed\): pip install thalweg\[{extra}\]"):
+        with pytest.raises(UsageError, match=rf"is not installed\): pip install 'thalweg\[{extra}\]'"):
             make()

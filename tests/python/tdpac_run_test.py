@@ -271,4 +271,4 @@ def test_a_missing_package_names_the_extra(tmp_path: Path) -> None:
         words, capture_output=True, text=True, check=False, timeout=60, env={"PYTHONPATH": str(tmp_path), "PATH": ""}
     )
     assert done.returncode == 2
-    assert "iminuit is not installed): pip install thalweg[tdpac]" in done.stderr
+    assert "iminuit is not installed): pip install 'thalweg[tdpac]'" in done.stderr

@@ -176,7 +176,7 @@ def test_without_uproot_trees_are_named(tree_file: Path) -> None:
 
     assert "holds no table (events is left out (it is a TTree" in said()
     assert "deep/more is left out (it is a TTree" in said()
-    assert "pip install thalweg[uproot]" in said()
+    assert "pip install 'thalweg[uproot]'" in said()
     with uproot.update(tree_file) as file:
         file.mkrntuple("ntuple", {"x": np.arange(7)})
     assert "deep/more" in said()

@@ -44,5 +44,5 @@ def needed(problem: str, extra: str = "") -> Iterator[None]:
         if missing not in _EXTRAS:
             raise
         raise UsageError(
-            f"{problem} ({missing} is not installed): pip install thalweg[{extra or _EXTRAS[missing]}]"
+            f"{problem} ({missing} is not installed): pip install 'thalweg[{extra or _EXTRAS[missing]}]'"
         ) from None

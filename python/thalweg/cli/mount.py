@@ -20,8 +20,8 @@ def mount(
     Every program can open the files there: whatever opens one gets what the run has then, and goes on seeing that. Open
     it again to see newer rows. Nothing can be written there. A mount that was left by a killed process is cleared.
 
-    Ctrl-C ends the command and the mount. It needs pyfuse3: install the packages fuse3 and libfuse3-dev, and then pip
-    install thalweg[mount].
+    Ctrl-C ends the command and the mount. It needs pyfuse3: install the packages fuse3 and libfuse3-dev, and then
+    pip install 'thalweg[mount]'.
     """
     with needed("thalweg mount cannot run"):
         from thalweg._serving import mount as mounting

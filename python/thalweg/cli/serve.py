@@ -42,7 +42,7 @@ def serve(
     the newest image of a run.
 
     No other machine is let in unless there is a token: 'Authorization: Bearer TOKEN', or ?token=TOKEN once in a
-    browser. Nothing is encrypted. Ctrl-C ends the command. It needs aiohttp: pip install thalweg[serve].
+    browser. Nothing is encrypted. Ctrl-C ends the command. It needs aiohttp: pip install 'thalweg[serve]'.
     """
     with needed("thalweg serve cannot run"):
         from thalweg._serving.access import Access, read_token

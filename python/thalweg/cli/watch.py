@@ -56,8 +56,8 @@ def watch(
     can be changed from it.
 
     No other machine is let in unless there is a token: 'Authorization: Bearer TOKEN', or ?token=TOKEN once in a
-    browser. Nothing is encrypted. Ctrl-C ends the command. It needs the packages of an extra: pip install
-    thalweg[watch], and for --config thalweg[tdpac].
+    browser. Nothing is encrypted. Ctrl-C ends the command. It needs the packages of an extra:
+    pip install 'thalweg[watch]', and for --config 'thalweg[tdpac]'.
     """
     if priority == "idle" and (why := use_idle_time()):
         say(f"thalweg watch takes time from other processes, too (the scheduling class SCHED_IDLE is refused: {why})")

@@ -13,7 +13,7 @@ def check_packages() -> None:
     if missing:
         is_are = "is" if len(missing) == 1 else "are"
         raise UsageError(
-            f"TDPAC spectra cannot be made ({', '.join(missing)} {is_are} not installed): pip install thalweg[tdpac]"
+            f"TDPAC spectra cannot be made ({', '.join(missing)} {is_are} not installed): pip install 'thalweg[tdpac]'"
         )
 
 

@@ -11,7 +11,7 @@ namespace thalweg::format::rntuple {
 namespace {
 
 constexpr char const* kWhyNoTree =
-    "it is a TTree, which tw.open and `thalweg convert` read where uproot is installed: pip install thalweg[uproot]";
+    "it is a TTree, which tw.open and `thalweg convert` read where uproot is installed: pip install 'thalweg[uproot]'";
 
 void leave_out(model::RunMap& map, NTupleFile const& file) {
     map.left_out.insert(map.left_out.end(), file.others_versions.begin(), file.others_versions.end());
