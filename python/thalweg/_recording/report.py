@@ -25,6 +25,8 @@ class RecordingReport:
     left_out: list[str]  # what cannot be read of the replayed file, or is missing of an input
     notes: list[str] = field(default_factory=list)  # what else is to be said of the inputs
     events: str = ""  # the table of what happened to devices, whose rows are no records
+    ended_s: dict[str, float] = field(default_factory=dict)
+    """For tables whose device ended before the run: how many seconds after the start."""
     allow_missing: bool = False
     abandoned: bool = False
 

@@ -15,6 +15,7 @@ from thalweg._base.notify import Notifier
 from thalweg._base.stamps import interval_s
 from thalweg._recording.control import Control
 from thalweg._recording.devices import Described, Devices
+from thalweg._recording.ends import Ends
 from thalweg._recording.files import FilePlan, Files
 from thalweg._recording.metadata import check_metadata, run_metadata
 from thalweg._recording.metrics import MetricsServer
@@ -66,6 +67,7 @@ class RecordingSession:
         self._abandoned = False
         self._begun: Files | None = None
         self._ended_by = "duration" if self._duration_ns else "source"
+        self._ends = Ends()
         self._start_ns = self._stop_ns = self._end_ns = self._next_look_ns = 0
         self._interrupts = 1  # more than these abandon the run: the first one stops it
 
@@ -182,6 +184,9 @@ class RecordingSession:
                 self._devices.pause() if paused else self._devices.resume()
             if not stopping and self._devices.may_rotate:
                 self._rotate()
+            if not stopping:
+                elapsed_s = max(0, _core.monotonic_ns() - self._start_ns) * 1e-9
+                self._ends.look(status, self._files.plan.names, elapsed_s)
             self._look("stopping" if stopping else "paused" if paused else "recording")
         self._stop_ns = _core.monotonic_ns()
         for problem in self._devices.problems():
@@ -330,6 +335,7 @@ class RecordingSession:
             channels=self._files.channels(),
             files=self._files.all,
             seconds=max(0, self._stop_ns - self._start_ns) * 1e-9,
+            ended_s=self._ends.seconds,
             close_seconds=0 if self._abandoned else (self._end_ns - self._stop_ns) * 1e-9,
             engine=self._files.current.writer.engine,
             memory=self._files.current.writer.status().memory,

@@ -15,6 +15,7 @@ from thalweg._base.quantities import as_bytes
 from thalweg._devices.c_source import built_in
 from thalweg._devices.description import names_of_plug_ins
 from thalweg._recording import configuration
+from thalweg._recording.counts import Channel
 from thalweg._recording.options import RecordOptions, SourceKind
 from thalweg._recording.report import RecordingReport
 from thalweg._recording.session import RecordingSession
@@ -27,7 +28,17 @@ EXAMPLES = [
 ]
 
 
-_SHOWN = ("fields", "rows_per_s", "raw_bytes_per_s", "rows", "raw_bytes", "stored_bytes", "dead_time_fraction")
+_SHOWN = (
+    "fields",
+    "seconds",
+    "ended",
+    "rows_per_s",
+    "raw_bytes_per_s",
+    "rows",
+    "raw_bytes",
+    "stored_bytes",
+    "dead_time_fraction",
+)
 
 
 def devices(
@@ -103,14 +114,23 @@ def _tried(report: RecordingReport) -> dict[str, Any]:
         "tables": {
             name: {
                 "fields": {field: str(type_) for field, type_ in run.schema[name].items()},
-                "rows_per_s": round(channel.rows / max(report.seconds, 1e-9), 1),
-                "raw_bytes_per_s": round(channel.raw_bytes / max(report.seconds, 1e-9)),
+                **_rates(channel, report.ended_s.get(name, report.seconds)),
+                "ended": name in report.ended_s,
                 **channel.counters(),
             }
             for name, channel in report.channels.items()
         },
         "events": [{"device": row["device"], "event": row["event"], "text": row["text"]} for row in events],
         "problems": report.problems,
+    }
+
+
+def _rates(channel: Channel, seconds: float) -> dict[str, float]:
+    """Returns the rates over the time in which the device gave records: one that has ended gives no more."""
+    return {
+        "seconds": round(seconds, 3),
+        "rows_per_s": round(channel.rows / max(seconds, 1e-9), 1),
+        "raw_bytes_per_s": round(channel.raw_bytes / max(seconds, 1e-9)),
     }
 
 
@@ -121,7 +141,8 @@ def _show(tried: dict[str, Any]) -> None:
     for name, table in tried["tables"].items():
         fields = ", ".join(f"{field}: {type_}" for field, type_ in table["fields"].items())
         rates = f"{table['rows_per_s']:,g} records/s, {as_bytes(table['raw_bytes_per_s'])}/s raw"
-        answer(f"{name} ({fields}): {rates}")
+        end = f", until the device ended after {table['seconds']:g} s" if table["ended"] else ""
+        answer(f"{name} ({fields}): {rates}{end}")
         counters = [f"{counter} {value:,}" for counter, value in table.items() if counter not in _SHOWN]
         dead = f"dead time {table['dead_time_fraction']:.2%}"
         answer(f"  {table['rows']:,} records, {', '.join([dead, *counters])}")
