@@ -1,6 +1,7 @@
 #include "thalweg/dataset/read/run_status.h"
 
 #include <cerrno>
+#include <exception>
 #include <fmt/format.h>
 
 #include "thalweg/base/clock.h"
@@ -111,21 +112,16 @@ std::optional<NodeStatus> status_at(RunPlace const& place, JournalFiles const& j
 
 // Nothing if the run is closed, or if the file is alone.
 std::optional<RunStatus> status_of_open(Reader const& reader) {
-    try {
-        auto const places = places_of_run(reader.path());
-        if (places.empty()) return std::nullopt;
-        auto const journals = open_journals(places, storage::OpenMode::read_only);
-        RunStatus status;
-        for (std::size_t i = 0; i < places.size(); ++i) {
-            auto node = status_at(places[i], journals[i], reader.head());
-            if (!node) return std::nullopt;
-            status.nodes.push_back(std::move(*node));
-        }
-        return status;
-    } catch (base::SystemError const& error) {
-        if (error.code != ENOENT) throw;
-        return std::nullopt;
+    auto const places = places_of_run(reader.path());
+    if (places.empty()) return std::nullopt;
+    auto const journals = open_journals(places, storage::OpenMode::read_only);
+    RunStatus status;
+    for (std::size_t i = 0; i < places.size(); ++i) {
+        auto node = status_at(places[i], journals[i], reader.head());
+        if (!node) return std::nullopt;
+        status.nodes.push_back(std::move(*node));
     }
+    return status;
 }
 
 // False if the run has a journal again, or was still being closed.
@@ -141,10 +137,18 @@ bool is_closed(Reader const& reader) {
 
 RunStatus status_of(Reader const& reader) {
     if (!reader.is_open_run()) return {true, {}};
+    std::exception_ptr missing; // a file: of a run that is closed meanwhile, or one of the machine, such as /proc
     for (int look = 0; look < kMostLooks; ++look) {
-        if (auto status = status_of_open(reader)) return std::move(*status);
+        try {
+            missing = nullptr;
+            if (auto status = status_of_open(reader)) return std::move(*status);
+        } catch (base::SystemError const& error) {
+            if (error.code != ENOENT) throw;
+            missing = std::current_exception();
+        }
         if (is_closed(reader)) return {true, {}};
     }
+    if (missing) std::rethrow_exception(missing);
     if (!places_of_run(reader.path()).empty())
         base::fail_system(
             {fmt::format("the status of {} cannot be read", reader.path()), "it was just being closed", "ask again"});
