@@ -2,12 +2,14 @@
 #include <cstdint>
 #include <memory>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bind.h"
@@ -16,6 +18,7 @@
 #include "thalweg/base/error.h"
 #include "thalweg/features/extractor.h"
 #include "thalweg/features/feature_source.h"
+#include "thalweg/model/schema.h"
 
 namespace thalweg::bind {
 namespace {
@@ -76,6 +79,19 @@ std::optional<std::vector<nb::bytes>> next_rows(source::StreamReader& reader) {
     return columns;
 }
 
+// Returns the schema whose tables have features, and the names of these tables.
+std::pair<std::string, std::vector<std::string>> schema_with_features(std::string const& schema,
+                                                                      FeatureRowOptions const& options) {
+    auto made = model::schema_from_json(schema);
+    std::vector<std::string> names;
+    for (auto& table : made.tables) {
+        if (!has_samples(table, options)) continue;
+        table = FeatureRows(table, options).table();
+        names.push_back(table.name);
+    }
+    return {model::to_json(made), names};
+}
+
 } // namespace
 
 void bind_features(nb::module_& module) {
@@ -95,6 +111,7 @@ void bind_features(nb::module_& module) {
              nb::arg("times"), nb::arg("flags"));
     module.def("with_features", &with_features, nb::arg("source"), nb::arg("options"), nb::arg("configuration"),
                nb::keep_alive<0, 1>());
+    module.def("schema_with_features", &schema_with_features, nb::arg("schema"), nb::arg("options"));
     nb::class_<source::StreamReader>(module, "StreamReader").def("next", &next_rows);
     module.def(
         "open_stream", [](source::Source& source, std::size_t stream) { return source.open(stream); },

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <nanobind/stl/optional.h>
@@ -14,7 +15,9 @@
 #include "bind.h"
 #include "buffer.h"
 #include "record_class.h"
+#include "thalweg/model/schema.h"
 #include "thalweg/record/lane_pump.h"
+#include "thalweg/record/pulse_producer.h"
 #include "thalweg/source/plug_in/device.h"
 
 namespace thalweg::bind {
@@ -40,15 +43,17 @@ struct BoundBatch {
     std::string text;
 };
 
+using PumpedPlace = std::tuple<std::uint32_t, dataset::Producer*, std::string, std::optional<record::PulseProducer*>>;
+
 std::unique_ptr<BoundPump> make_pump(Device& device, std::uint32_t lane, nb::handle board,
-                                     record::BoardPlaces const& places,
-                                     std::vector<std::tuple<std::uint32_t, dataset::Producer*, std::string>> tables) {
+                                     record::BoardPlaces const& places, std::vector<PumpedPlace> tables) {
     Buffer memory(board, PyBUF_WRITABLE);
     auto const bytes = memory.bytes();
     auto found = places;
     found.words = {reinterpret_cast<std::int64_t*>(bytes.data()), bytes.size() / sizeof(std::int64_t)};
     std::vector<record::PumpedTable> pumped;
-    for (auto& [table, producer, clock] : tables) pumped.push_back({table, producer, std::move(clock)});
+    for (auto& [table, producer, clock, pulses] : tables)
+        pumped.push_back({table, producer, std::move(clock), pulses.value_or(nullptr)});
     return std::unique_ptr<BoundPump>(
         new BoundPump{std::move(memory), LanePump(device, lane, found, std::move(pumped))});
 }
@@ -127,6 +132,37 @@ void bind_device(nb::module_& module) {
         .def("close", &Device::close, WithoutGil());
 }
 
+void append_pulses(record::PulseProducer& pulses, std::uint64_t rows,
+                   nb::typed<nb::sequence, nb::object> const& columns) {
+    std::vector<Buffer> buffers;
+    std::vector<std::span<std::byte const>> spans;
+    for (auto const column : columns) {
+        buffers.emplace_back(column);
+        spans.push_back(buffers.back().bytes());
+    }
+    nb::gil_scoped_release const released;
+    pulses.append(rows, spans);
+}
+
+std::unique_ptr<record::PulseProducer> make_pulses(dataset::Producer& producer, std::string const& schema,
+                                                   std::string const& table,
+                                                   features::FeatureRowOptions const& options) {
+    auto const made = model::schema_from_json(schema);
+    auto const found = std::ranges::find(made.tables, table, &model::Table::name);
+    return std::make_unique<record::PulseProducer>(producer, *found, options);
+}
+
+void bind_pulses(nb::module_& module) {
+    using features::FlagCounts;
+    bind_struct<&FlagCounts::saturated, &FlagCounts::piled_up, &FlagCounts::without_pulse>(module, "FlagCounts");
+    module.def("make_pulse_producer", make_pulses, nb::arg("producer"), nb::arg("schema"), nb::arg("table"),
+               nb::arg("options"), nb::keep_alive<0, 1>());
+    nb::class_<record::PulseProducer>(module, "PulseProducer")
+        .def("append", append_pulses, nb::arg("rows"), nb::arg("columns"))
+        .def("counts", &record::PulseProducer::counts)
+        .def("wait_for_no_room", &record::PulseProducer::wait_for_no_room);
+}
+
 void bind_pump(nb::module_& module) {
     using record::BoardPlaces;
     bind_settable<&BoardPlaces::lane, &BoardPlaces::tables, &BoardPlaces::offset, &BoardPlaces::next_call>(
@@ -164,6 +200,7 @@ void bind_pump(nb::module_& module) {
 void bind_plug_in(nb::module_& module) {
     bind_library(module);
     bind_device(module);
+    bind_pulses(module);
     bind_pump(module);
 }
 

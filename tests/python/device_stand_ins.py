@@ -1,6 +1,7 @@
 """Devices for the tests of `thalweg record --source module:Class`: they fail as they are told."""
 
 import ctypes
+import json
 import os
 import threading
 import time
@@ -181,3 +182,60 @@ class Marked(Card):
 
     def stop(self) -> None:
         pass
+
+
+class Replayed:
+    """A digitizer that hands out the pulses of a held run, in batches of `each`. It is lost once, behind `lost_after`
+    of them, if there is a folder for notes. `wrong` is what its last batch has."""
+
+    def __init__(
+        self, path: str, each: int = 100, notes: str = "", lost_after: int = 0, wrong: str = "", lanes: int = 1
+    ):
+        self.each, self.notes, self.wrong = each, notes, wrong
+        self.lost_after = lost_after
+        with tw.open(path) as run:
+            self.tables = {name: dict(run[name].schema) for name in run}
+            self.rows = {name: run[name].read() for name in run}
+        self.lanes = [tuple(self.tables)] if lanes == 1 else [(name,) for name in self.tables]
+        self.handed = json.loads(Path(notes, "handed").read_text()) if self._was_lost() else dict.fromkeys(self.rows, 0)
+
+    def _was_lost(self) -> bool:
+        return bool(self.notes) and Path(self.notes, "handed").exists()
+
+    def describe(self) -> dict[str, Any]:
+        return {"tables": self.tables, "clock": {"column": "timestamp"}, "lanes": self.lanes}
+
+    def start(self) -> None:
+        pass
+
+    def next(self, timeout: float, lane: int = 0) -> dict[str, Any] | None:  # noqa: ARG002
+        name = min(self.lanes[lane], key=self.handed.__getitem__)
+        begin = self.handed[name]
+        end = min(begin + self.each, len(self.rows[name]))
+        if self.lost_after and begin >= self.lost_after and not self._was_lost():
+            Path(self.notes, "handed").write_text(json.dumps(self.handed))
+            raise DeviceLost("the cable is out")
+        if begin == end:
+            raise StopIteration
+        self.handed[name] = end
+        batch = self.rows[name][begin:end]
+        waveform = {member: batch["waveform"][member] for member in ("t0", "dt", "values")}
+        if self.wrong == "t0" and end == len(self.rows[name]):
+            waveform["t0"] = waveform["t0"] + 1e13
+        if self.wrong == "missing" and end == len(self.rows[name]):
+            del waveform["dt"]
+        return {name: {"timestamp": batch["timestamp"], "waveform": waveform}}
+
+    def stop(self) -> None:
+        pass
+
+
+class Times(Replayed):
+    """It has no samples."""
+
+    def describe(self) -> dict[str, Any]:
+        return {"tables": {name: {"timestamp": tw.uint64(unit="ps")} for name in self.tables}}
+
+    def next(self, timeout: float, lane: int = 0) -> dict[str, Any] | None:
+        found = super().next(timeout, lane)
+        return found and {name: {"timestamp": rows["timestamp"]} for name, rows in found.items()}

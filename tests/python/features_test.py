@@ -18,7 +18,6 @@ from thalweg._recording.metadata import check_metadata
 from thalweg._recording.options import RecordOptions
 from thalweg._recording.source import open_source
 from thalweg._recording.source import settings as source_settings
-from thalweg._recording.specs import devices_of
 
 CONFIG = """
 isotope = "181Hf"
@@ -256,11 +255,6 @@ def test_wrong_options_are_named(options: dict[str, str], said: str) -> None:
     with pytest.raises(tw.UsageError) as refused:
         source_settings(RecordOptions(**options))
     assert said in str(refused.value)
-
-
-def test_a_source_of_a_user_is_refused() -> None:
-    with pytest.raises(tw.UsageError, match="only with --source digitizer or replay or raw"):
-        devices_of(RecordOptions(source="module:Class", features="tdpac.toml"))
 
 
 def test_a_wrong_name_is_said_before_there_is_a_file(tmp_path: Path) -> None:

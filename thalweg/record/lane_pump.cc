@@ -33,8 +33,12 @@ std::int64_t plus(std::int64_t a, std::int64_t b) {
     return a > 0 ? std::numeric_limits<std::int64_t>::max() : std::numeric_limits<std::int64_t>::min();
 }
 
-std::optional<std::size_t> column_called(dataset::Producer const& producer, std::string_view name) {
-    auto const& columns = producer.columns();
+// The columns that the device hands out.
+std::vector<model::Column> const& columns_of(PumpedTable const& table) {
+    return table.pulses != nullptr ? table.pulses->columns() : table.producer->columns();
+}
+
+std::optional<std::size_t> column_called(std::vector<model::Column> const& columns, std::string_view name) {
     auto const found = std::ranges::find(columns, name, &model::Column::path);
     return found == columns.end() ? std::nullopt : std::optional<std::size_t>(found - columns.begin());
 }
@@ -65,9 +69,8 @@ LanePump::LanePump(source::plug_in::Device& device, std::uint32_t number, BoardP
     : device_(device), number_(number), board_(board) {
     for (auto& table : tables) {
         auto& lane = lanes_.emplace_back();
-        if (!table.clock.empty()) lane.clock_column = column_called(*table.producer, table.clock);
-        lane.is_unsigned =
-            lane.clock_column && table.producer->columns()[*lane.clock_column].scalar == model::Scalar::uint64;
+        if (!table.clock.empty()) lane.clock_column = column_called(columns_of(table), table.clock);
+        lane.is_unsigned = lane.clock_column && columns_of(table)[*lane.clock_column].scalar == model::Scalar::uint64;
         lane.to = std::move(table);
     }
 }
@@ -144,7 +147,7 @@ LanePump::Lane& LanePump::lane_of_batch() {
 // Sizes are checked by the producer; here is what would not even give spans.
 void LanePump::read_batch(Lane const& lane) {
     auto const& table = lane.to.producer->table().name;
-    auto const needed = lane.to.producer->columns().size();
+    auto const needed = columns_of(lane.to).size();
     if (batch_.columns != needed) {
         base::fail_usage({fmt::format("{} handed out {} columns of table '{}'", device_.name(), batch_.columns, table),
                           fmt::format("it has {}", needed)});
@@ -155,7 +158,7 @@ void LanePump::read_batch(Lane const& lane) {
     for (std::size_t i = 0; i < needed; ++i) {
         if (batch_.data[i] == nullptr && batch_.size_bytes[i] != 0) {
             base::fail_usage({fmt::format("{} handed out {} bytes of column '{}' of table '{}' at NULL", device_.name(),
-                                          batch_.size_bytes[i], lane.to.producer->columns()[i].path, table)});
+                                          batch_.size_bytes[i], columns_of(lane.to)[i].path, table)});
         }
         columns_[i] = {static_cast<std::byte const*>(batch_.data[i]), batch_.size_bytes[i]};
     }
@@ -188,7 +191,10 @@ void LanePump::add_offset(Lane& lane, std::int64_t offset) {
 }
 
 void LanePump::append(Lane& lane) {
-    append_rows(*lane.to.producer, batch_.rows, columns_, [this] { return waits_for_room_.load(); });
+    if (lane.to.pulses != nullptr)
+        lane.to.pulses->append(batch_.rows, columns_);
+    else
+        append_rows(*lane.to.producer, batch_.rows, columns_, [this] { return waits_for_room_.load(); });
 }
 
 } // namespace thalweg::record

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "thalweg/dataset/append/producer.h"
+#include "thalweg/record/pulse_producer.h"
 #include "thalweg/source/plug_in/device.h"
 
 namespace thalweg::record {
@@ -27,7 +28,8 @@ struct BoardPlaces {
 struct PumpedTable {
     std::uint32_t table = 0; // of the device
     dataset::Producer* producer = nullptr;
-    std::string clock; // the column that holds the clock of the device; empty: none does
+    std::string clock;               // the column that holds the clock of the device; empty: none does
+    PulseProducer* pulses = nullptr; // what appends to the producer, if rows get features
 };
 
 class LanePump {

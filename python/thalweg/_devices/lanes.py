@@ -12,6 +12,7 @@ from typing import Any
 from thalweg._devices.board import Board
 from thalweg._devices.clock import DeviceClock
 from thalweg._devices.description import Description
+from thalweg._devices.pulses import PulseFeatures
 from thalweg._devices.pumped_rows import PumpedRows
 from thalweg._devices.rows import Counters, LaneRows
 from thalweg._writing.attached import Attached
@@ -67,6 +68,7 @@ class Lanes:
         board: Board,
         happened: Callable[[dict[str, Any]], None],
         *,
+        features: PulseFeatures | None = None,
         prefix: str = "",
         before: dict[str, Any] | None = None,
         deadline_s: float,
@@ -78,7 +80,7 @@ class Lanes:
         self._why = before.get("why", "")
         self._lanes: list[LaneRows] = []
         for lane, tables in enumerate(description.lanes):
-            rest = run, tables, prefix, self._clock, self._happened
+            rest = run, tables, prefix, self._clock, self._happened, features
             if getattr(device, "thalweg_device", None) is None:
                 self._lanes.append(LaneRows(*rest))
             else:
@@ -266,6 +268,9 @@ class Lanes:
             self._counters.take(self._call("counters", counters, lane))
         for table in self._clock.tables:
             self._counters.add(table, self._clock.times_ns())
+        for lane_rows in self._lanes:
+            for table, flagged in lane_rows.flag_counts():
+                self._counters.add(table, flagged)
         own = {"overflows": self._overflows, "backward_batches": self._clock.backward}
         self._counters.add(self._counters.tables[0], {name: value for name, value in own.items() if value})
         for table, counters in self._counters.shown().items():

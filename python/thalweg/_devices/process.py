@@ -24,6 +24,7 @@ from thalweg._base.signals import OF_RECORDING
 from thalweg._devices.board import Board, beat
 from thalweg._devices.description import check_settings, description_of, load_class
 from thalweg._devices.lanes import Lanes
+from thalweg._devices.pulses import features_of
 from thalweg._devices.slow import SlowDevice
 from thalweg._writing.attached import attach
 from thalweg.sources import DeviceLost
@@ -85,15 +86,25 @@ def record(recorder: Recorder, board: Board) -> None:
     board.begin(0, "describe", deadline_s)
     description = description_of(name, device.describe(), settings)
     board.end(0)
-    units = {"units": device.units} if isinstance(device, SlowDevice) else {}
-    recorder.tell(described=description.to_json() | units)
+    features = features_of(asked.get("features"), description)
+    more = {"units": device.units} if isinstance(device, SlowDevice) else {}
+    recorder.tell(described=description.to_json() | (features.to_json() if features else {}) | more)
     attached = recorder.read().get("attach")
     if attached is None:  # the run has ended meanwhile
         recorder.tell(rows=0)
         return
     run = attach(attached["handle"])
     try:
-        lanes = Lanes(device, description, run, board, recorder.happened, deadline_s=deadline_s, **attached["as"])
+        lanes = Lanes(
+            device,
+            description,
+            run,
+            board,
+            recorder.happened,
+            features=features,
+            deadline_s=deadline_s,
+            **attached["as"],
+        )
         recorder.tell(ready=True)
         if "start" not in recorder.read():
             recorder.tell(rows=0)

@@ -9,6 +9,7 @@ from thalweg import _core
 from thalweg._base.errors import UsageError
 from thalweg._devices.board import Board
 from thalweg._devices.clock import DeviceClock
+from thalweg._devices.pulses import PulseFeatures
 from thalweg._devices.rows import LaneRows
 from thalweg._writing.attached import Attached
 from thalweg.sources import DeviceLost, Overflow
@@ -30,16 +31,20 @@ class PumpedRows(LaneRows):
         prefix: str,
         clock: DeviceClock,
         happened: Callable[[dict[str, Any]], None],
+        features: PulseFeatures | None = None,
     ) -> None:
-        super().__init__(run, tables, prefix, clock, happened)
+        super().__init__(run, tables, prefix, clock, happened, features)
         self._order = order
         self._counts: dict[str, Mapping[str, int]] = {}
         pumped = [
-            (order.index(name), core, clock.column if name in clock.tables else "")
+            (order.index(name), core, clock.column if name in clock.tables else "", self._core_of_pulses(name))
             for name, producer in self._producers.items()
             if (core := producer.core) is not None
         ]
         self._pump = _core.make_lane_pump(device.thalweg_device, lane, board.memory, board.places(lane), pumped)
+
+    def _core_of_pulses(self, table: str) -> _core.PulseProducer | None:
+        return self._pulses[table].core if table in self._pulses else None
 
     def take(self, device: Any, timeout_s: float, limit_s: float) -> bool:
         """Takes rows for some time. Returns whether there were any."""
@@ -74,6 +79,7 @@ class PumpedRows(LaneRows):
         self._pump.interrupt()
 
     def stop_waiting(self) -> None:
+        super().stop_waiting()
         self._pump.wait_for_no_room()
 
     def count(self, table: str, counters: Mapping[str, int]) -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import errno
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from thalweg._base.errors import SystemError, UsageError  # noqa: A004
 from thalweg._base.given import integer_of
 from thalweg._base.suggestion import suggestion
 from thalweg._devices.clock import DeviceClock
+from thalweg._devices.pulses import PulseFeatures
 from thalweg._writing.attached import Attached
 from thalweg._writing.producer import Producer
 
@@ -32,8 +33,10 @@ class LaneRows:
         prefix: str,
         clock: DeviceClock,
         happened: Callable[[dict[str, Any]], None],
+        features: PulseFeatures | None = None,
     ) -> None:
         self._producers: dict[str, Producer] = {name: run.producer(prefix + name) for name in tables}
+        self._pulses = features.producers(self._producers) if features else {}
         self._clock = clock
         self._happened = happened
         self.waits_for_room = True  # on a full disk
@@ -59,7 +62,10 @@ class LaneRows:
                     self._happened(started)
             elif not clock and (started := self._clock.untold()):
                 self._happened(started)
-            self._append(producer, columns)
+            if table in self._pulses:
+                self._pulses[table].append(columns)
+            else:
+                self._append(producer, columns)
 
     def _append(self, producer: Producer, columns: Mapping[str, Any]) -> None:
         while True:
@@ -78,6 +84,13 @@ class LaneRows:
     def stop_waiting(self) -> None:
         """A full disk is an error from now on."""
         self.waits_for_room = False
+        for pulses in self._pulses.values():
+            pulses.core.wait_for_no_room()
+
+    def flag_counts(self) -> Iterator[tuple[str, dict[str, int]]]:
+        """Yields how many pulses of a table have which flags. From any thread."""
+        for table, pulses in self._pulses.items():
+            yield table, pulses.counts()
 
     def restarted(self) -> None:
         """The device was started, and the next rows of each table are the first ones since then."""

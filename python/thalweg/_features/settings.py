@@ -64,6 +64,16 @@ class FeatureSettings:
         return json.dumps(asdict(self))
 
 
+def from_plain(given: Mapping[str, Any]) -> tuple[FeatureSettings, _core.FeatureRowOptions]:
+    """Returns the settings, and the options for rows, of what was JSON on its way to another process: `settings`, the
+    column `timestamp`, and `keep_one_of`."""
+    own: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in given["settings"].items()
+    }
+    settings = FeatureSettings(**own)
+    return settings, settings.to_core(given["timestamp"], given["keep_one_of"])
+
+
 def load_features(path: str) -> tuple[FeatureSettings, str]:
     """Returns the features of a configuration, and its column of times. Raises UsageError if it cannot be read, has no
     [features], or a name or value is wrong."""

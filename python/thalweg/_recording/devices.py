@@ -70,6 +70,7 @@ class Devices:
             time.sleep(_STEP_S)
         found = {device.spec.title: (device.spec, device.made.schema) for device in self._built_in}
         found |= {it.spec.title: (it.spec, it.description["schema"]) for it in self._plug_ins if it.description}
+        self._check_features()
         schema = _together([found[title] for title in self._order])
         left_out = [
             f"{device.source['path']}: {each}"
@@ -79,6 +80,16 @@ class Devices:
         if self._plug_ins:
             return Described(with_events(schema), self._metadata(), TABLE, left_out)
         return Described(schema, self._metadata(), "", left_out)
+
+    def _check_features(self) -> None:
+        """Raises UsageError if features are wanted, and no device has samples."""
+        wanted = [device.spec.features for device in self._plug_ins if device.spec.features]
+        have_some = self._built_in or any("features" in (device.description or {}) for device in self._plug_ins)
+        if wanted and not have_some:
+            raise UsageError(
+                "there are no pulses that could have features (no table of a device has a column "
+                f"'{wanted[0]['settings']['waveform']}'): set waveform in [features]"
+            )
 
     def _metadata(self) -> dict[str, Any]:
         of_all: dict[str, dict[str, Any]] = {device.spec.title: device.made.metadata for device in self._built_in}
@@ -91,6 +102,7 @@ class Devices:
                 "clock_domain": domain,
                 **said["settings"],
                 **more,
+                **said.get("features", {}),
             }
         if len(of_all) == 1:
             return next(iter(of_all.values()))

@@ -34,7 +34,8 @@ def run_metadata(options: RecordOptions, source: dict[str, Any]) -> dict[str, st
         "source_settings": _json({key: source[key] for key in source if key not in ("source", "clock_domain")}),
     }
     if options.features:
-        own["features"] = source["features"]
+        of_devices = [each for each in source.values() if isinstance(each, dict)]
+        own["features"] = next(each["features"] for each in (source, *of_devices) if "features" in each)
     if options.run_number is not None:
         own["run_number"] = str(options.run_number)
     return _asked_for(options.meta or [], _RESERVED) | own

@@ -37,6 +37,8 @@ class DeviceProcess(WorkerProcess):
         self._spec = spec
         self._ended_s = 0.0
         opened = {"source": spec.source, "settings": spec.settings, "deadline_s": spec.deadline_s}
+        if spec.features:
+            opened["features"] = spec.features
         if spec.is_slow:
             opened["slow"] = {"every_s": spec.every_s} | ({"goes_on": goes_on} if goes_on else {})
         super().__init__({"open": opened}, [spec.title], spec.deadline_s)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from thalweg import _core
 from thalweg._base.errors import UsageError
-from thalweg._features.settings import FeatureSettings, load_features
+from thalweg._features.settings import from_plain, load_features
 
 if TYPE_CHECKING:
     from thalweg._recording.options import RecordOptions
@@ -32,14 +32,8 @@ def pulse_settings(options: RecordOptions) -> dict[str, Any]:
 
 def with_features(source: _core.Source, given: dict[str, Any]) -> _core.Source:
     """Returns the source with features. Raises UsageError if a table has no pulses or times that can be used."""
-    settings = _settings_of(given["settings"])
-    return _core.with_features(source, settings.to_core(given["timestamp"], given["keep_one_of"]), settings.as_json())
-
-
-def _settings_of(values: dict[str, Any]) -> FeatureSettings:
-    """Takes what was JSON on its way to another process."""
-    own: dict[str, Any] = {name: tuple(it) if isinstance(it, list) else it for name, it in values.items()}
-    return FeatureSettings(**own)
+    settings, options = from_plain(given)
+    return _core.with_features(source, options, settings.as_json())
 
 
 def _kept(text: str) -> int:

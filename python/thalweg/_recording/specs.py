@@ -13,6 +13,7 @@ from thalweg._base.suggestion import suggestion
 from thalweg._devices.c_source import is_library
 from thalweg._devices.description import names_of_plug_ins
 from thalweg._recording.options import DeviceLoss, RecordOptions, SourceKind
+from thalweg._recording.pulses import pulse_settings
 from thalweg._recording.source import own_options
 
 _OF_DEVICE = ("source", "name", "kind", "every", "on-loss", "deadline", "open-deadline")
@@ -34,6 +35,8 @@ class DeviceSpec:
     """How often a value of a slow instrument gets a row; None: when it changes."""
     built_in: RecordOptions | None = None
     """The options of a source that is built in."""
+    features: dict[str, Any] | None = None
+    """How its process makes features of pulses, as plain values."""
 
     @property
     def title(self) -> str:
@@ -124,7 +127,7 @@ def _device(options: RecordOptions, known: Mapping[str, str], settings: dict[str
             "library ./library.so"
         )
     others = dataclasses.replace(options, source=source)
-    own_options(dataclasses.replace(others, features="", waveforms=RecordOptions.waveforms) if is_slow else others, "")
+    own_options(dataclasses.replace(others, features="", waveforms=RecordOptions.waveforms), "")
     loss = known.get("on-loss", options.on_device_loss)
     if loss not in list(DeviceLoss):
         raise UsageError(f"'on-loss' of device '{title}' is '{loss}'{suggestion(loss, DeviceLoss)}")
@@ -134,7 +137,8 @@ def _device(options: RecordOptions, known: Mapping[str, str], settings: dict[str
         if every_s == 0:
             raise UsageError(f"'every' of device '{title}' is '{every}': give a time, as 1s, or \"change\"")
         return DeviceSpec(source, name, settings, DeviceLoss.reopen, deadline_s, opening_s, True, every_s)
-    return DeviceSpec(source, name, settings, DeviceLoss(loss), deadline_s, opening_s)
+    features = pulse_settings(others).get("features")
+    return DeviceSpec(source, name, settings, DeviceLoss(loss), deadline_s, opening_s, features=features)
 
 
 def _is_slow(title: str, known: Mapping[str, str]) -> bool:

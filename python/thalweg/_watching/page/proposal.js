@@ -74,7 +74,9 @@ const Proposal = (() => {
   function applied(toml) {
     byId("applied").hidden = toml.length === 0;
     const text = toml.join("\n");
-    if (byId("applied-toml").textContent !== text) byId("applied-toml").textContent = text;
+    if (byId("applied-toml").textContent === text) return;
+    byId("applied-toml").textContent = text;
+    byId("apply-answer").textContent = ""; // what was to be shown is shown
   }
 
   const count = n => n.toLocaleString("en");
