@@ -291,6 +291,7 @@ def test_a_browser_draws_the_page(shown, tmp_path: Path) -> None:
         page.until("document.querySelectorAll('#pairs .card').length == 30")
         page.until("document.getElementById('state').textContent == 'read to its end'")
         page.until("document.querySelectorAll('#ratio canvas').length == 1")
+        assert not page.value("document.getElementById('ratio-charts').hidden")
         drawn = "[...document.querySelectorAll('#energies canvas')].filter(c => new Set(c.getContext('2d')"
         page.until(drawn + ".getImageData(0, 0, c.width, c.height).data).size > 20).length == 6")
         assert page.value("document.querySelectorAll('#tables tr').length") == 6

@@ -241,6 +241,7 @@
 
   function showFit(found) {
     fit = found;
+    byId("ratio-charts").hidden = !found.ratio && !found.fits?.length;
     const rows = [];
     for (const each of found.fits || []) {
       const title = document.createElement("dt");
