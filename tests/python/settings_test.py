@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from judged_campaign import PROGRAM
 from mpis import OMPIO, ROMIO, Mpi
 from rule_programs import FEW_LARGE, H5PY, over_mpi
 from tracing import MPI_COMPILER, MPI_RUN, compile_c, trace
@@ -125,6 +126,26 @@ def test_hints_that_no_call_shows_are_not_in_effect(tmp_path: Path, source: str)
     traced = trace(tmp_path / "t.root", MPI_RUN, "-n", 2, program, tmp_path / "out", *words)
     states = {each.name: each.state for each in explain(str(traced.path)).settings if each.kind == "hint"}
     assert states == {hint.split("=")[0]: "inert" for hint in hints}
+
+
+@pytest.mark.skipif(MPI_RUN is None, reason="there is no MPICH: `tools/system-packages bench` installs it")
+@pytest.mark.parametrize(
+    ("hint", "state", "why"),
+    [
+        ("cb_buffer_size=65536", "in effect", "the largest write of an aggregator has 65.5 kB"),
+        # The four ranks have 1 MiB together, which a larger buffer does not cut either.
+        ("cb_buffer_size=1048576", "inert", "no aggregator has more than 1.05 MB in a call"),
+        ("cb_buffer_size=67108864", "inert", "no write of an aggregator has more than 1.05 MB"),
+        ("cb_nodes=1", "cannot be told", "a host has one aggregator by default, too"),
+        # The program goes on with independent calls, for which every rank needs the file.
+        ("romio_no_indep_rw=true", "in effect", "ranks 1, 2, 3 opened the file only when they needed it"),
+    ],
+)
+def test_hints_that_were_judged_wrong(tmp_path: Path, hint: str, state: str, why: str) -> None:
+    program = compile_c(tmp_path, PROGRAM, compiler=MPI_COMPILER)
+    traced = trace(tmp_path / "t.root", MPI_RUN, "-n", 4, program, tmp_path / "out", *hint.split("="))
+    (judged,) = [each for each in explain(str(traced.path)).settings if each.kind == "hint"]
+    assert (judged.state, judged.why) == (state, why)
 
 
 @pytest.mark.skipif(MPI_RUN is None, reason="there is no MPICH: `tools/system-packages bench` installs it")

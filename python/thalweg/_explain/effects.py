@@ -152,18 +152,31 @@ def _aggregation(trace: Trace, file: int, sides: list[Side], name: str, value: s
                 f"{_listed(aggregators)}: the {each.kind}s of ranks are not interleaved, and {_switch(each)} is "
                 "automatic"
             )
+        if (name, value, says.get("cb_config_list")) == ("cb_nodes", "1", "*:1"):
+            return "cannot be told", "a host has one aggregator by default, too"
         if name != "cb_buffer_size":
             return (
                 "in effect",
                 f"the library reports it, and only aggregators moved data: ranks {_listed(each.movers)}",
             )
         largest = int(each.in_collective.moved.max(initial=0))
-        if largest == int(value):
+        if largest == int(value) and _are_cut(each, largest):
             return "in effect", f"the largest {each.kind} of an aggregator has {as_bytes(largest)}"
+        if largest == int(value):
+            return "inert", f"no aggregator has more than {as_bytes(largest)} in a call"
         if largest < int(value):
             return "inert", f"no {each.kind} of an aggregator has more than {as_bytes(largest)}"
         return "cannot be told", f"{each.kind}s of aggregators have up to {as_bytes(largest)}"
     return "cannot be told", "no data of a rank are recorded inside the collective calls"
+
+
+def _are_cut(each: Side, size: int) -> bool:
+    """Returns whether an aggregator goes on after so many bytes, where they end: its buffer was too small for all."""
+    inner = each.in_collective
+    ends = inner.offset[inner.moved == size] + size
+    calls = outer_of(inner, each.collective)
+    goes_on = np.isin(inner.offset, ends) & np.isin(calls, calls[inner.moved == size])
+    return bool(goes_on.any())
 
 
 def _switch(each: Side) -> str:
@@ -193,6 +206,9 @@ def _deferred_open(trace: Trace, file: int) -> Said:
     ranks = {int(rank) for rank in np.unique(all_of_them.rank)}
     if openers and openers < ranks:
         return "in effect", f"of {len(ranks)} ranks, only {_listed(openers)} opened the file"
+    late = {int(rank) for rank in np.unique(opens.rank[outer_of(opens, all_of_them) < 0])}
+    if late:
+        return "in effect", f"ranks {_listed(late)} opened the file only when they needed it"
     return "inert", "all ranks opened the file"
 
 
