@@ -1,6 +1,7 @@
 """A C++ project of its own finds the installed libraries and headers, and builds against them."""
 
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -70,6 +71,21 @@ def test_every_public_header_compiles_and_links(installed: Path, build_project, 
         "target_link_libraries(main PRIVATE thalweg::thalweg)\n"
     )
     assert run(build_project(project) / "main") == "1\n"
+
+
+def test_the_page_about_cpp_runs_as_it_stands(installed: Path, repository: Path, tmp_path: Path) -> None:
+    """Its first CMakeLists.txt, and its commands but the one that installs."""
+    page = (repository / "docs/reference/cpp.md").read_text()
+    lists = re.findall(r"```cmake\n(.*?)```", page, re.DOTALL)[0]
+    blocks = re.findall(r"```console\n(.*?)```", page, re.DOTALL)[1:]
+    lines = [line[2:] for block in blocks for line in block.splitlines() if line.startswith("$ ")]
+    assert len(blocks) == 2
+    (tmp_path / "CMakeLists.txt").write_text(lists)
+    shutil.copy(repository / "examples/cpp/two_threads.cc", tmp_path)
+    run("bash", "-euc", "\n".join([f"cd {tmp_path}", *lines]).replace("$HOME/thalweg", str(installed)))
+    linked = run("ldd", tmp_path / "two_threads")
+    assert "libthalweg.so => " in linked
+    assert "not found" not in linked
 
 
 def test_what_public_headers_do_not_need_is_not_installed(installed: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 
 def include_dir() -> str:
-    """Returns the folder in which a C compiler finds `thalweg/source.h`."""
+    """Returns the folder in which a C compiler finds `thalweg/source.h` and, for the phases of a trace, `region.h`."""
     return str(Path(__file__).with_name("include"))
 
 

@@ -9,6 +9,7 @@ import pytest
 from tracing import compile_c, trace
 
 from thalweg._explain.verdict import explain
+from thalweg.sources import include_dir
 
 IN_PYTHON = """
 import os, sys
@@ -57,10 +58,10 @@ int main(int count, char** words) {
 
 
 @pytest.mark.parametrize("language", ["C", "Python"])
-def test_phases_have_their_calls(tmp_path: Path, repository: Path, language: str) -> None:
+def test_phases_have_their_calls(tmp_path: Path, language: str) -> None:
     command: list[object] = [sys.executable, "-c", IN_PYTHON]
     if language == "C":
-        command = [compile_c(tmp_path, IN_C, f"-I{repository / 'include'}")]
+        command = [compile_c(tmp_path, IN_C, f"-I{include_dir()}")]
     subprocess.run([*map(str, command), tmp_path / "out"], check=True)  # without a trace it does the same
     traced = trace(tmp_path / "t.root", *command, tmp_path / "out")
     assert traced.done.returncode == 0, traced.said

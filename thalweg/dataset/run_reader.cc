@@ -72,6 +72,10 @@ void check_type(Place const& place, std::string const& path, Field const& stored
     if (!is_same)
         base::fail_usage({fmt::format("{} as {}", place.column(path), type_text(wanted)),
                           fmt::format("it is {}", type_text(stored))});
+    if (!model::units_agree(stored, wanted))
+        base::fail_usage({fmt::format("{} in {}", place.column(path), wanted.unit),
+                          fmt::format("its values are in {}", stored.unit),
+                          "give the member that unit, or none, and convert the values"});
     if (stored.kind == Kind::record) check_members(place, path, stored.members, wanted.members);
     if (stored.kind == Kind::list) check_type(place, path + "/*", stored.members.at(0), wanted.members.at(0));
 }

@@ -1,4 +1,4 @@
-// Reads tables as C++ structs, or column by column, checked by name and type; beside Writer and StructProducer:
+// Reads tables as C++ structs, or column by column, checked by name, type and unit; beside Writer and StructProducer:
 //
 //     RunReader const run("run.h5");
 //     auto const events = run.table("events");
@@ -107,8 +107,8 @@ class TableReader {
     std::uint64_t rows() const { return reader_->rows(table_); }
 
     // Returns rows as structs. Throws base::UsageError that names the column if the table has not all members of the
-    // struct, or has them with other types, or if there are no such rows; base::DataError if the file is damaged.
-    // `threads`: those that decode pages; 0: as many as there are usable cores.
+    // struct, or has them with other types or units, or if there are no such rows; base::DataError if the file is
+    // damaged. `threads`: those that decode pages; 0: as many as there are usable cores.
     template <class Type>
     std::vector<typename Type::Struct> read(Type const& type, RowRange rows = {}, unsigned threads = 0) const {
         check_fields(type.fields());

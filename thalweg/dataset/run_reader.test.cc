@@ -121,6 +121,28 @@ TEST_P(RunReaderTest, RefusesWhatDoesNotFit) {
     EXPECT_NE(table.find("events"), std::string::npos) << table;
 }
 
+TEST_P(RunReaderTest, RefusesAnotherUnitAtAnyDepth) {
+    auto const events = RunReader(path_).table("events");
+    struct Energy {
+        float energy;
+    };
+    struct Energies {
+        std::vector<Energy> hits;
+    };
+    auto const in = [](std::string const& unit) {
+        auto const hit = struct_type<Energy>().with("energy", &Energy::energy, unit);
+        return struct_type<Energies>().with("hits", &Energies::hits, hit);
+    };
+    auto const wrong = message_of([&] { events.read(in("MeV")); });
+    EXPECT_NE(wrong.find("column 'hits/*/energy' of table 'events' cannot be read in MeV (its values are in keV)"),
+              std::string::npos)
+        << wrong;
+    EXPECT_EQ(events.read(in("keV")).size(), 3000u);
+    EXPECT_EQ(events.read(in("")).size(), 3000u) << "what says no unit takes any";
+    auto const stored_without = struct_type<Event>().with("number", &Event::number, "s");
+    EXPECT_EQ(events.read(stored_without).size(), 3000u) << "the table says none";
+}
+
 INSTANTIATE_TEST_SUITE_P(Containers, RunReaderTest, ::testing::Values(".h5", ".root"));
 
 } // namespace

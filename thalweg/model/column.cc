@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "thalweg/base/assert.h"
+
 namespace thalweg::model {
 namespace {
 
@@ -62,6 +64,18 @@ class Flattener {
 };
 
 } // namespace
+
+Field const& field_of(Table const& table, Column const& column) {
+    auto const* fields = &table.fields;
+    Field const* found = nullptr;
+    for (auto const place : column.field_path) {
+        if (fields->empty()) break; // the bytes of a string are of the string itself
+        found = &fields->at(place);
+        fields = &found->members;
+    }
+    THALWEG_ASSERT(found != nullptr, "a column comes from a field");
+    return *found;
+}
 
 std::vector<Column> flatten(Table const& table) {
     Flattener flattener;

@@ -29,4 +29,7 @@ struct Column {
 // Depth first, in the order of the fields; a list's lengths come before what is inside it.
 std::vector<Column> flatten(Table const& table);
 
+// Returns the field that a column of flatten(table) comes from.
+Field const& field_of(Table const& table, Column const& column);
+
 } // namespace thalweg::model

@@ -7,6 +7,11 @@
 #include "thalweg/base/error.h"
 
 namespace thalweg::model {
+
+bool units_agree(Field const& one, Field const& other) {
+    return one.unit.empty() || other.unit.empty() || one.unit == other.unit;
+}
+
 namespace {
 
 constexpr std::size_t kMaxDepth = 32;

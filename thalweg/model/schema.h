@@ -32,6 +32,9 @@ struct Field {
     bool operator==(Field const&) const = default;
 };
 
+// Returns false if both have a unit, and not the same one.
+bool units_agree(Field const& one, Field const& other);
+
 struct Table {
     std::string name = {}; // slashes nest: "ch0/raw"
     std::vector<Field> fields = {};

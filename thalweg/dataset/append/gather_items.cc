@@ -33,6 +33,11 @@ std::vector<std::size_t> column_places(model::Table const& table_of_struct, Prod
         if (found->scalar != column.scalar || found->shape != column.shape)
             refuse(column.path,
                    fmt::format("it is {} in the struct, and {} in the table", described(column), described(*found)));
+        auto const& given = model::field_of(table_of_struct, column);
+        auto const& stored = model::field_of(producer.table(), *found);
+        if (!model::units_agree(stored, given))
+            refuse(column.path,
+                   fmt::format("it is in {} in the struct, and in {} in the table", given.unit, stored.unit));
         places.push_back(static_cast<std::size_t>(found - theirs.begin()));
     }
     for (std::size_t i = 0; i < theirs.size(); ++i) {

@@ -209,6 +209,12 @@ TEST(StructProducer, StructsThatAreNotThoseOfTheTableAreRefused) {
     table = both.table("p");
     table.fields[0].shape = {3};
     said(refusal_of(both, table), "column 'x': it is float64 in the struct, and float64[3] in the table");
+    auto const in_mm = struct_type<Position>().with("x", &Position::x, "mm").with("y", &Position::y);
+    table = both.table("p");
+    table.fields[0].unit = "m";
+    said(refusal_of(in_mm, table), "column 'x': it is in mm in the struct, and in m in the table");
+    EXPECT_EQ(refusal_of(both, table), "") << "the struct says none";
+    EXPECT_EQ(refusal_of(in_mm, both.table("p")), "") << "the table says none";
     EXPECT_EQ(refusal_of(both, both.table("p")), "");
 }
 

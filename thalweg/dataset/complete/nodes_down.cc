@@ -60,8 +60,8 @@ void check_nodes_are_down(std::vector<RunPlace> const& places, Journals const& j
     base::fail_usage(
         {fmt::format("cannot {} the run at {}", verb, places.front().data()),
          fmt::format("{} may still write it, and this machine, {}, cannot know", nodes, base::host_name()),
-         "make sure that its processes are gone, and `thalweg recover --all-nodes-are-down` it (in Python: "
-         "all_nodes_are_down=True)"});
+         "make sure that its processes are gone, and `thalweg recover --all-nodes-are-down` it (in a program: "
+         "option all_nodes_are_down)"});
 }
 
 bool is_stub(std::vector<RunPlace> const& places, Journals const& journals) {
