@@ -86,6 +86,17 @@ def test_cards_that_see_a_marker_agree_to_one_sample() -> None:
         assert card.state()["uncertainty"] == 0
 
 
+@pytest.mark.parametrize("kind", [np.int32, np.uint32, np.int64, np.uint64])
+def test_times_of_any_integer_are_aligned_without_a_wrap(kind: type) -> None:
+    clock = DeviceClock(marked(), Board.create(), {})
+    started(clock, 0, event="", card=1000)
+    aligned = clock.align("a", np.array([400, 1000, 2_000_000_000], kind))[0]
+    assert list(map(int, aligned)) == [-600, 0, 1_999_999_000]
+    far = DeviceClock(marked(), Board.create(), {})
+    started(far, 0, event="", card=-3_000_000_000)
+    assert list(map(int, far.align("a", np.array([2_000_000_000], kind))[0])) == [5_000_000_000]
+
+
 def test_a_later_process_counts_from_the_same_marker() -> None:
     first = DeviceClock(marked(), Board.create(), {})
     started(first, 0, event="", card=500)

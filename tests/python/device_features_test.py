@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from c_sources import PULSER, compiled
 from recording import THALWEG, metadata, record
+from watching import viewer, watched
 
 import thalweg as tw
 from thalweg import tdpac
@@ -80,6 +81,44 @@ def test_a_device_has_the_features_of_an_emulated_one(files: Path, tmp_path: Pat
     counts = tdpac.count(str(tmp_path / name), config).counts
     np.testing.assert_array_equal(counts, tdpac.count(str(files / "stored.h5"), config).counts)
     assert counts.sum() > 100
+
+
+def test_times_before_a_start_marker_are_negative(files: Path, tmp_path: Path) -> None:
+    with tw.open(files / "stored.h5") as run:
+        marker_ps = int(np.median(run["ch0"].read(["timestamp"])["timestamp"]))
+        expected = {name: run[name].read(["timestamp", *MADE]) for name in run}
+    own = words(files, "--setting", f"marker_ps={marker_ps}", "--waveforms", "1/2")
+    record(tmp_path / "run.h5", *own)
+    with tw.open(tmp_path / "run.h5") as run:
+        for name in expected:
+            found = run[name].read()
+            assert (found["timestamp"] < 0).sum() > 500
+            for column in ("timestamp", "time"):
+                assert found[column].dtype == np.int64
+                np.testing.assert_array_equal(found[column] + marker_ps, expected[name][column].astype(np.int64))
+            np.testing.assert_array_equal(found["energy"], expected[name]["energy"])
+            kept = found["time"] // SLICE_PS % 2 == 0
+            assert 0 < (kept & (found["time"] < 0)).sum() < (found["time"] < 0).sum()
+            np.testing.assert_array_equal(found["waveform"]["values"].lengths, np.where(kept, 1200, 0))
+    # The analysis leaves those out, says so, and counts what a run without them has.
+    config = tdpac.load_config(files / "tdpac.toml")
+    spectra = tdpac.count(str(tmp_path / "run.h5"), config)
+    assert sum("before the time 0" in sentence for sentence in spectra.remarks) == len(expected)
+    columns = {"time": tw.uint64(unit="ps"), "energy": tw.float32, "flags": tw.uint16}
+    of_run = {"features": metadata(tmp_path / "run.h5")["features"]}
+    with tw.create(tmp_path / "later.h5", dict.fromkeys(expected, columns), metadata=of_run) as out:
+        for name, rows in expected.items():
+            later = rows["time"].astype(np.int64) >= marker_ps
+            with out.producer(name) as producer:
+                times = rows["time"][later] - np.uint64(marker_ps)
+                producer.append(time=times, energy=rows["energy"][later], flags=rows["flags"][later])
+    np.testing.assert_array_equal(spectra.counts, tdpac.count(str(tmp_path / "later.h5"), config).counts)
+    assert spectra.counts.sum() > 50
+    with watched(tmp_path / "run.h5", "--config", files / "tdpac.toml") as server, viewer(server) as page:
+        page.until(lambda: page.status["state"] == "read to its end")
+        np.testing.assert_array_equal(page.blocks("pair")["ch0", "ch1"], spectra.counts[0, 1])
+        rejected = {table["name"]: table["rejected"] for table in page.status["tables"]}
+        assert min(rejected[name] for name in expected) > 500
 
 
 def test_samples_of_a_device_are_left_out_or_thinned(files: Path, tmp_path: Path) -> None:

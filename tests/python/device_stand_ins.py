@@ -186,11 +186,20 @@ class Marked(Card):
 
 class Replayed:
     """A digitizer that hands out the pulses of a held run, in batches of `each`. It is lost once, behind `lost_after`
-    of them, if there is a folder for notes. `wrong` is what its last batch has."""
+    of them, if there is a folder for notes. `wrong` is what its last batch has. If its clock shows `marker_ps` at a
+    start marker, times count from there, and those before it are negative."""
 
     def __init__(
-        self, path: str, each: int = 100, notes: str = "", lost_after: int = 0, wrong: str = "", lanes: int = 1
+        self,
+        path: str,
+        each: int = 100,
+        notes: str = "",
+        lost_after: int = 0,
+        wrong: str = "",
+        lanes: int = 1,
+        marker_ps: int = 0,
     ):
+        self.marker_ps = marker_ps
         self.each, self.notes, self.wrong = each, notes, wrong
         self.lost_after = lost_after
         with tw.open(path) as run:
@@ -203,10 +212,13 @@ class Replayed:
         return bool(self.notes) and Path(self.notes, "handed").exists()
 
     def describe(self) -> dict[str, Any]:
-        return {"tables": self.tables, "clock": {"column": "timestamp"}, "lanes": self.lanes}
+        if not self.marker_ps:
+            return {"tables": self.tables, "clock": {"column": "timestamp"}, "lanes": self.lanes}
+        tables = {name: {**columns, "timestamp": tw.int64(unit="ps")} for name, columns in self.tables.items()}
+        return {"tables": tables, "clock": {"column": "timestamp", "marker": True}, "lanes": self.lanes}
 
-    def start(self) -> None:
-        pass
+    def start(self) -> int | None:
+        return self.marker_ps or None
 
     def next(self, timeout: float, lane: int = 0) -> dict[str, Any] | None:  # noqa: ARG002
         name = min(self.lanes[lane], key=self.handed.__getitem__)

@@ -25,7 +25,12 @@ constexpr std::size_t kFlags = kThinnedLengths + 4;
 
 constexpr double kPsPerNs = 1000;
 constexpr double kMostNs = 1e12; // from the timestamp of a record to its pulse
-constexpr std::uint64_t kMostPs = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kMostPs = std::numeric_limits<std::int64_t>::max();
+
+// Slices follow each other without a gap, also around 0.
+std::int64_t slice_of(std::int64_t time_ps) {
+    return time_ps >= 0 ? time_ps / kSlicePs : (time_ps + 1) / kSlicePs - 1;
+}
 
 template <typename Number> Number number_at(std::span<std::byte const> column, std::uint64_t row) {
     Number number;
@@ -134,7 +139,7 @@ void FeatureRows::make_table(std::size_t field) {
     };
     if (!has_energy_)
         add("energy", Scalar::float32, "ADC ns", "integral of the pulse over the gate, less the baseline");
-    add(free_name(input_, "time"), Scalar::uint64, "ps",
+    add(free_name(input_, "time"), may_be_negative() ? Scalar::int64 : Scalar::uint64, "ps",
         "of the pulse: a constant fraction of its edge, on the clock of the timestamps");
     add(free_name(input_, "flags"), Scalar::uint16, "",
         "of the pulse: 1 saturated, 2 piled up, 4 followed by another one, 8 unsteady baseline, 16 no pulse, 32 cut");
@@ -207,9 +212,10 @@ void FeatureRows::measure(source::Batch const& batch) {
                              fmt::format("'{}/t0' is no time of a record", options_.waveform)});
         }
         auto const since_ps = std::llround(since_ns * kPsPerNs);
-        auto const stamp_ps = static_cast<std::int64_t>(timestamp_ps(batch, row));
+        auto time_ps = timestamp_ps(batch, row) + since_ps;
+        if (!may_be_negative()) time_ps = std::max<std::int64_t>(0, time_ps);
         energies_.push_back(static_cast<float>(pulse.energy));
-        times_ps_.push_back(static_cast<std::uint64_t>(std::max<std::int64_t>(0, stamp_ps + since_ps)));
+        times_ps_.push_back(time_ps);
         flags_.push_back(pulse.flags);
         flag_counts_.saturated += (pulse.flags & kSaturated) != 0;
         flag_counts_.piled_up += (pulse.flags & kPiledUp) != 0;
@@ -217,32 +223,41 @@ void FeatureRows::measure(source::Batch const& batch) {
     }
 }
 
+// A clock that counts from a start marker is negative before it.
+bool FeatureRows::may_be_negative() const { return columns_[places_.timestamp].scalar == Scalar::int64; }
+
 // Integers keep all digits of a clock that counts for days; a double does not.
-std::uint64_t FeatureRows::timestamp_ps(source::Batch const& batch, std::uint64_t row) const {
+std::int64_t FeatureRows::timestamp_ps(source::Batch const& batch, std::uint64_t row) const {
     auto const column = batch.columns[places_.timestamp];
     auto const fail = [&](auto const& stamp) {
         base::fail_data(
             {fmt::format("table '{}', column '{}': {} {} cannot be counted in ps", input_.name, options_.timestamp,
                          stamp, input_.fields[columns_[places_.timestamp].field_path[0]].unit),
-             "it is negative, or takes more than 62 bits"});
+             may_be_negative() ? "it takes more than 62 bits" : "it is negative, or takes more than 62 bits"});
     };
     constexpr auto kMost = kMostPs / 2; // so that there is room for the time within the record
+    auto const most = kMost / static_cast<std::int64_t>(ps_per_unit_);
     if (columns_[places_.timestamp].scalar == Scalar::float64) {
         auto const stamp = number_at<double>(column, row);
         auto const in_ps = stamp * static_cast<double>(ps_per_unit_);
         if (!(in_ps >= 0 && in_ps < static_cast<double>(kMost))) fail(stamp);
-        return static_cast<std::uint64_t>(std::llround(in_ps));
+        return std::llround(in_ps);
     }
-    auto const stamp = number_at<std::uint64_t>(column, row); // a negative one is large
-    if (stamp > kMost / ps_per_unit_) fail(stamp);
-    return stamp * ps_per_unit_;
+    if (may_be_negative()) {
+        auto const stamp = number_at<std::int64_t>(column, row);
+        if (stamp > most || stamp < -most) fail(stamp);
+        return stamp * static_cast<std::int64_t>(ps_per_unit_);
+    }
+    auto const stamp = number_at<std::uint64_t>(column, row);
+    if (stamp > static_cast<std::uint64_t>(most)) fail(stamp);
+    return static_cast<std::int64_t>(stamp * ps_per_unit_);
 }
 
 void FeatureRows::thin() {
     thinned_lengths_.clear();
     thinned_samples_.clear();
     for (std::size_t row = 0; row < row_samples_.size(); ++row) {
-        bool const is_kept = times_ps_[row] / kSlicePs % options_.keep_one_of == 0;
+        bool const is_kept = slice_of(times_ps_[row]) % static_cast<std::int64_t>(options_.keep_one_of) == 0;
         auto const bytes = is_kept ? row_samples_[row] : std::span<std::byte const>();
         thinned_lengths_.push_back(bytes.size() / sizeof(std::uint16_t));
         thinned_samples_.insert(thinned_samples_.end(), bytes.begin(), bytes.end());

@@ -24,7 +24,7 @@ struct FeatureRowOptions {
 };
 
 // The slices, by the time of the pulse.
-inline constexpr std::uint64_t kSlicePs = 10'000'000'000;
+inline constexpr std::int64_t kSlicePs = 10'000'000'000;
 
 // Returns whether the table has the field of the samples.
 bool has_samples(model::Table const& table, FeatureRowOptions const& options);
@@ -68,7 +68,8 @@ class FeatureRows {
     void split(source::Batch const& batch);
     void measure(source::Batch const& batch);
     std::span<std::uint16_t const> samples_of(std::uint64_t row);
-    std::uint64_t timestamp_ps(source::Batch const& batch, std::uint64_t row) const;
+    bool may_be_negative() const;
+    std::int64_t timestamp_ps(source::Batch const& batch, std::uint64_t row) const;
     void thin();
 
     FeatureRowOptions options_;
@@ -84,7 +85,7 @@ class FeatureRows {
 
     // What the last call has made.
     std::vector<float> energies_;
-    std::vector<std::uint64_t> times_ps_;
+    std::vector<std::int64_t> times_ps_;
     std::vector<std::uint16_t> flags_;
     FlagCounts flag_counts_;
     std::vector<std::span<std::byte const>> row_samples_; // of each row

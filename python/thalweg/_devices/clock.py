@@ -134,7 +134,9 @@ class DeviceClock:
         told = self.align_range(table, int(stamps.min()), int(stamps.max()))
         if not self._offset:
             return values, told
-        return (stamps.astype(np.int64) + self._offset).astype(stamps.dtype), told
+        aligned = stamps.astype(np.int64) + self._offset  # modulo 2^64
+        is_signed = stamps.dtype.kind == "i" or int(stamps.min()) + self._offset < 0
+        return aligned if is_signed else aligned.view(np.uint64), told
 
     def align_range(self, table: str, first: int, most: int) -> dict[str, Any] | None:
         """Aligns rows whose timestamps are in this range. `_board.offset` is then what is to be added to them. Returns

@@ -40,6 +40,13 @@ def side_by_side(
             yield found
 
 
+def since_zero(times: npt.NDArray[Any]) -> npt.NDArray[np.bool_] | None:
+    """Returns which times of a signed clock are not before 0, its start marker, or None if none is."""
+    if times.dtype.kind != "i" or not len(times) or times.min() >= 0:
+        return None
+    return np.asarray(times >= 0)
+
+
 def picoseconds(times: npt.NDArray[Any], unit: str) -> npt.NDArray[np.uint64]:
     """Returns times as whole picoseconds. Raises UsageError if they do not fit into 63 bits, or are negative."""
     factor = PICOSECONDS[unit]

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from thalweg._hits.calibration import GainFollower
 from thalweg._hits.histogram import EnergyHistogram
-from thalweg._hits.side_by_side import PICOSECONDS, Hits, picoseconds
+from thalweg._hits.side_by_side import PICOSECONDS, Hits, picoseconds, since_zero
 from thalweg._watching.slices import Slices, parts_of
 from thalweg._watching.streams import Stream, streams_of
 
@@ -122,7 +122,7 @@ class Detector:
             self.rows += len(piece)
             return
         for rows in piece.batches(columns, rows=_ROWS):
-            times = picoseconds(rows[self.timestamp], self.unit) if self.has_times else np.zeros(0, np.uint64)
+            times, kept = self._times_of(rows) if self.has_times else (np.zeros(0, np.uint64), None)
             energies = rows[self.energy] if self.energy else np.zeros(0, np.float32)
             if len(times):
                 self._note(times)
@@ -130,17 +130,28 @@ class Detector:
                 self.rows += len(rows)
             hits = times, energies
             if self.stored is not None:
-                hits = self.stored.without_rejected(times, energies, rows[flags] if flags else None)
+                flagged = rows[flags] if flags else None
+                if kept is not None:
+                    times, energies, flagged = times[kept], energies[kept], None if flagged is None else flagged[kept]
+                hits = self.stored.without_rejected(times, energies, flagged)
             if self.slices is not None:
                 kept = self.slices.have(hits[0])
                 hits = hits[0][kept], hits[1][kept]
             yield from self._calibrated(hits)
 
+    def _times_of(self, rows: Any) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_] | None]:
+        """Returns the times in ps, and which of them count, if not all do."""
+        stamps = rows[self.timestamp]
+        if self.stored is not None:
+            return self.stored.picoseconds(stamps)
+        return picoseconds(stamps if since_zero(stamps) is None else np.maximum(stamps, 0), self.unit), None
+
     def _computed_hits(self, stored: HitColumns, slices: Slices, piece: Any) -> Iterator[Hits]:
         """Reads samples of those pulses only whose timestamps lie in the slices."""
         done = 0
         for rows in piece.batches([self.timestamp], rows=_ROWS):
-            times = picoseconds(rows[self.timestamp], self.unit)
+            stamps = rows[self.timestamp]
+            times = picoseconds(stamps if since_zero(stamps) is None else np.maximum(stamps, 0), self.unit)
             self._note(times)
             for part, kept in parts_of(piece[done : done + len(rows)], slices.have(times)):
                 for hits in stored.read(part, kept):

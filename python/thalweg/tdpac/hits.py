@@ -13,10 +13,11 @@ import numpy.typing as npt
 from thalweg._base.errors import UsageError
 from thalweg._features.held import check_samples, pulses_of
 from thalweg._features.settings import FLAGS, FeatureSettings
-from thalweg._hits.side_by_side import PICOSECONDS, Hits, picoseconds
+from thalweg._hits.side_by_side import PICOSECONDS, Hits, picoseconds, since_zero
 from thalweg.tdpac.config import TdpacConfig
 
 _ROWS = 1 << 17
+_BEFORE_ZERO = "before the time 0"
 _METADATA = "features"
 """The metadata of a run in which `thalweg record --features` has stored features."""
 _DEFAULT_REJECTED = sum(FLAGS[name] for name in FeatureSettings.reject)
@@ -53,7 +54,7 @@ class HitColumns:
             done += len(rows)
 
     def of_rows(self, rows: Mapping[str, Any], kept: npt.NDArray[np.bool_] | None = None) -> Hits:
-        times = picoseconds(rows[self.times], self.unit)
+        times, kept = self.picoseconds(rows[self.times], kept)
         if self.made is None:
             energies, flags = rows[self.energy], rows[self.flags] if self.flags else None
         else:
@@ -63,6 +64,22 @@ class HitColumns:
         if kept is not None and not kept.all():
             times, energies, flags = times[kept], energies[kept], None if flags is None else flags[kept]
         return self.without_rejected(times, energies, flags)
+
+    def picoseconds(
+        self, times: npt.NDArray[Any], kept: npt.NDArray[np.bool_] | None = None
+    ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_] | None]:
+        """Returns times in ps, and which of them are kept: those from 0 on, the start marker of a clock that has one.
+
+        kept: which are kept at all. None: all. Counts those before 0 as rejected.
+        """
+        counted = since_zero(times)
+        if counted is None:
+            return picoseconds(times, self.unit), kept
+        wanted = counted if kept is None else counted & kept
+        before = int((len(times) if kept is None else np.count_nonzero(kept)) - np.count_nonzero(wanted))
+        self.hits += before
+        self.rejected.update({_BEFORE_ZERO: before, "all": before})
+        return picoseconds(np.maximum(times, 0), self.unit), wanted
 
     def without_rejected(
         self, times: npt.NDArray[np.uint64], energies: npt.NDArray[Any], flags: npt.NDArray[Any] | None
