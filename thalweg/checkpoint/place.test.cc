@@ -8,6 +8,7 @@
 #include "thalweg/base/checksum.h"
 #include "thalweg/base/error.h"
 #include "thalweg/checkpoint/head.h"
+#include "thalweg/checkpoint/saved_list.h"
 #include "thalweg/checkpoint/test_saves.h"
 
 namespace thalweg::checkpoint {
@@ -61,6 +62,14 @@ TEST(CheckpointPlaces, AListOfANewerVersionStays) {
     EXPECT_EQ(text_in(list), newer);
     EXPECT_EQ(files_in(directory), (Files{kList, "psi.h5"}));
     EXPECT_EQ(value_of(restored(path)), 1);
+}
+
+TEST(CheckpointPlaces, AListThatCannotBeReplacedLeavesNothingBeside) {
+    storage::TestDirectory const directory;
+    auto const path = directory.path("psi.h5");
+    std::filesystem::create_directory(directory.path(kList)); // no file takes its place
+    EXPECT_THROW(write_list(path, {}, directory.path("list.saving")), base::SystemError);
+    EXPECT_EQ(files_in(directory), Files{kList});
 }
 
 TEST(CheckpointPlaces, AListThatCannotBeReadIsReported) {

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "thalweg/base/checksum.h"
 #include "thalweg/base/error.h"
@@ -99,12 +100,17 @@ void write_list(std::string const& path, SavedList const& list, std::string cons
     auto text = json.dump();
     text += checksum_line(text);
     base::remove_file(beside);
-    auto const file = storage::open_file_storage(beside, storage::OpenMode::create_new, storage::Engine::posix);
-    file->write(0, std::as_bytes(std::span(text)));
-    file->sync();
-    auto const to = list_path(path);
-    if (std::rename(beside.c_str(), to.c_str()) != 0)
-        base::fail_system({fmt::format("cannot rename {} to {}", beside, to)}, errno);
+    try {
+        auto const file = storage::open_file_storage(beside, storage::OpenMode::create_new, storage::Engine::posix);
+        file->write(0, std::as_bytes(std::span(text)));
+        file->sync();
+        auto const to = list_path(path);
+        if (std::rename(beside.c_str(), to.c_str()) != 0)
+            base::fail_system({fmt::format("cannot rename {} to {}", beside, to)}, errno);
+    } catch (base::Error const&) {
+        ::unlink(beside.c_str()); // the error above is what counts; the next save removes what is left
+        throw;
+    }
 }
 
 FileMark mark_of(std::string const& path) {
