@@ -28,9 +28,7 @@ constexpr double kMostNs = 1e12; // from the timestamp of a record to its pulse
 constexpr std::int64_t kMostPs = std::numeric_limits<std::int64_t>::max();
 
 // Slices follow each other without a gap, also around 0.
-std::int64_t slice_of(std::int64_t time_ps) {
-    return time_ps >= 0 ? time_ps / kSlicePs : (time_ps + 1) / kSlicePs - 1;
-}
+std::int64_t slice_of(std::int64_t time_ps) { return time_ps >= 0 ? time_ps / kSlicePs : (time_ps + 1) / kSlicePs - 1; }
 
 template <typename Number> Number number_at(std::span<std::byte const> column, std::uint64_t row) {
     Number number;
