@@ -84,7 +84,7 @@ def test_the_page_about_cpp_runs_as_it_stands(installed: Path, repository: Path,
     shutil.copy(repository / "examples/cpp/two_threads.cc", tmp_path)
     run("bash", "-euc", "\n".join([f"cd {tmp_path}", *lines]).replace("$HOME/thalweg", str(installed)))
     linked = run("ldd", tmp_path / "two_threads")
-    assert "libthalweg.so => " in linked
+    assert "libthalweg.so" in linked
     assert "not found" not in linked
 
 
