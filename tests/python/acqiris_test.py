@@ -206,7 +206,7 @@ def test_cards_that_fail_in_all_ways_go_on_in_one_file(
         table = {"source": "acqiris", "name": name, "library": driver, "resource": f"PXI{place}::0::0::INSTR"}
         table |= {"samples": SAMPLES, "batch": 10, "driver_options": options, "deadline": "1s"}
         tables += ["--device", json.dumps(table)]
-    report = record(tmp_path / "run.h5", *tables, "--duration", "5s", code=1)
+    report = record(tmp_path / "run.h5", *tables, "--duration", "8s", code=1)
     said = {
         "error": "AqMD3_StreamFetchDataInt32: I/O time-out (0xBFFA4215)",
         "unplugged": "AqMD3_StreamFetchDataInt32: I/O error (0xBFFA4214)",
