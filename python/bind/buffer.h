@@ -4,6 +4,7 @@
 #include <nanobind/nanobind.h>
 #include <span>
 #include <utility>
+#include <vector>
 
 namespace thalweg::bind {
 
@@ -24,6 +25,23 @@ class Buffer {
 
   private:
     Py_buffer view_{};
+};
+
+// The memory of each of several objects, in the same way: columns that are appended.
+class Buffers {
+  public:
+    explicit Buffers(nanobind::typed<nanobind::sequence, nanobind::object> const& objects) {
+        for (auto const object : objects) {
+            buffers_.emplace_back(object);
+            bytes_.push_back(buffers_.back().bytes());
+        }
+    }
+
+    std::span<std::span<std::byte const> const> bytes() const { return bytes_; }
+
+  private:
+    std::vector<Buffer> buffers_;
+    std::vector<std::span<std::byte const>> bytes_;
 };
 
 } // namespace thalweg::bind

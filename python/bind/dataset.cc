@@ -31,14 +31,9 @@ using namespace dataset;
 using WithoutGil = nb::call_guard<nb::gil_scoped_release>;
 
 void append(Producer& producer, std::uint64_t rows, nb::typed<nb::sequence, nb::object> const& columns) {
-    std::vector<Buffer> buffers;
-    std::vector<std::span<std::byte const>> spans;
-    for (auto const column : columns) {
-        buffers.emplace_back(column);
-        spans.push_back(buffers.back().bytes());
-    }
+    Buffers const buffers(columns);
     nb::gil_scoped_release const released;
-    producer.append(rows, spans);
+    producer.append(rows, buffers.bytes());
 }
 
 // Returns whether it took the rows, which it does if they need no conversion.

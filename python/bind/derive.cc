@@ -34,16 +34,11 @@ std::unique_ptr<KeptColumns> find_kept(dataset::Reader const& input, std::size_t
 
 void append_kept(OpenUnit& open, std::string const& table, KeptColumns& kept, std::uint64_t first, std::uint64_t count,
                  nb::object const& mask, nb::typed<nb::sequence, nb::object> const& computed) {
-    std::vector<Buffer> buffers;
-    std::vector<std::span<std::byte const>> spans;
-    for (auto const column : computed) {
-        buffers.emplace_back(column);
-        spans.push_back(buffers.back().bytes());
-    }
+    Buffers const buffers(computed);
     std::optional<Buffer> chosen;
     if (!mask.is_none()) chosen.emplace(mask);
     nb::gil_scoped_release const released;
-    kept.append({first, count}, chosen ? chosen->bytes() : std::span<std::byte>(), spans, open.unit[table]);
+    kept.append({first, count}, chosen ? chosen->bytes() : std::span<std::byte>(), buffers.bytes(), open.unit[table]);
 }
 
 } // namespace

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <nanobind/stl/optional.h>
@@ -134,22 +133,16 @@ void bind_device(nb::module_& module) {
 
 void append_pulses(record::PulseProducer& pulses, std::uint64_t rows,
                    nb::typed<nb::sequence, nb::object> const& columns) {
-    std::vector<Buffer> buffers;
-    std::vector<std::span<std::byte const>> spans;
-    for (auto const column : columns) {
-        buffers.emplace_back(column);
-        spans.push_back(buffers.back().bytes());
-    }
+    Buffers const buffers(columns);
     nb::gil_scoped_release const released;
-    pulses.append(rows, spans);
+    pulses.append(rows, buffers.bytes());
 }
 
 std::unique_ptr<record::PulseProducer> make_pulses(dataset::Producer& producer, std::string const& schema,
                                                    std::string const& table,
                                                    features::FeatureRowOptions const& options) {
     auto const made = model::schema_from_json(schema);
-    auto const found = std::ranges::find(made.tables, table, &model::Table::name);
-    return std::make_unique<record::PulseProducer>(producer, *found, options);
+    return std::make_unique<record::PulseProducer>(producer, made.tables[made.table_index(table)], options);
 }
 
 void bind_pulses(nb::module_& module) {
