@@ -111,6 +111,7 @@ void bind_features(nb::module_& module) {
              nb::arg("times"), nb::arg("flags"));
     module.def("with_features", &with_features, nb::arg("source"), nb::arg("options"), nb::arg("configuration"),
                nb::keep_alive<0, 1>());
+    module.def("waveforms_text", &waveforms_text, nb::arg("options"));
     module.def("schema_with_features", &schema_with_features, nb::arg("schema"), nb::arg("options"));
     nb::class_<source::StreamReader>(module, "StreamReader").def("next", &next_rows);
     module.def(

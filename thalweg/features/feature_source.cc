@@ -81,13 +81,6 @@ class FeatureStream : public source::StreamReader {
     base::SharedNumber saturated_, piled_up_, without_pulse_;
 };
 
-std::string waveforms_text(FeatureRowOptions const& options) {
-    if (options.keep_one_of == 0) return "none";
-    if (options.keep_one_of == 1) return "all";
-    return fmt::format("1/{}, in slices of {} ms that all channels share", options.keep_one_of,
-                       kSlicePs / 1'000'000'000);
-}
-
 class FeatureSource : public source::Source {
   public:
     FeatureSource(source::Source& input, FeatureRowOptions options, std::string configuration)
@@ -138,6 +131,13 @@ class FeatureSource : public source::Source {
 };
 
 } // namespace
+
+std::string waveforms_text(FeatureRowOptions const& options) {
+    if (options.keep_one_of == 0) return "none";
+    if (options.keep_one_of == 1) return "all";
+    return fmt::format("1/{}, in slices of {} ms that all channels share", options.keep_one_of,
+                       kSlicePs / 1'000'000'000);
+}
 
 std::unique_ptr<source::Source> with_features(source::Source& source, FeatureRowOptions const& options,
                                               std::string const& configuration) {

@@ -15,4 +15,7 @@ namespace thalweg::features {
 std::unique_ptr<source::Source> with_features(source::Source& source, FeatureRowOptions const& options,
                                               std::string const& configuration);
 
+// Returns which samples of pulses are kept, in the words of the metadata "waveforms".
+std::string waveforms_text(FeatureRowOptions const& options);
+
 } // namespace thalweg::features

@@ -51,8 +51,7 @@ class PulseFeatures:
 
     def to_json(self) -> dict[str, Any]:
         """Returns what the recorder gets, instead of what the device says."""
-        kept = self.options.keep_one_of
-        waveforms = {0: "none", 1: "all"}.get(kept, f"1/{kept}, in slices of 10 ms that all channels share")
+        waveforms = _core.waveforms_text(self.options)
         return {"schema": self.of_file, "features": {"features": self.settings.as_json(), "waveforms": waveforms}}
 
     def producers(self, producers: Mapping[str, Producer]) -> dict[str, Pulses]:

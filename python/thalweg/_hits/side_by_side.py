@@ -40,13 +40,6 @@ def side_by_side(
             yield found
 
 
-def since_zero(times: npt.NDArray[Any]) -> npt.NDArray[np.bool_] | None:
-    """Returns which times of a signed clock are not before 0, its start marker, or None if none is."""
-    if times.dtype.kind != "i" or not len(times) or times.min() >= 0:
-        return None
-    return np.asarray(times >= 0)
-
-
 def picoseconds(times: npt.NDArray[Any], unit: str) -> npt.NDArray[np.uint64]:
     """Returns times as whole picoseconds. Raises UsageError if they do not fit into 63 bits, or are negative."""
     factor = PICOSECONDS[unit]
@@ -55,3 +48,15 @@ def picoseconds(times: npt.NDArray[Any], unit: str) -> npt.NDArray[np.uint64]:
     if times.dtype.kind == "f":
         return np.rint(times * float(factor)).astype(np.uint64)
     return np.asarray(times.astype(np.uint64) * np.uint64(factor))
+
+
+def picoseconds_from_zero(
+    times: npt.NDArray[Any], unit: str
+) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_] | None]:
+    """Returns times in ps, with 0 for those before it, and which are not before it; None: none is.
+
+    A clock of signed integers counts from a start marker. Raises UsageError as `picoseconds`.
+    """
+    if times.dtype.kind != "i" or not len(times) or times.min() >= 0:
+        return picoseconds(times, unit), None
+    return picoseconds(np.maximum(times, 0), unit), np.asarray(times >= 0)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from thalweg._hits.calibration import GainFollower
 from thalweg._hits.histogram import EnergyHistogram
-from thalweg._hits.side_by_side import PICOSECONDS, Hits, picoseconds, since_zero
+from thalweg._hits.side_by_side import PICOSECONDS, Hits, picoseconds_from_zero
 from thalweg._watching.slices import Slices, parts_of
 from thalweg._watching.streams import Stream, streams_of
 
@@ -144,14 +144,13 @@ class Detector:
         stamps = rows[self.timestamp]
         if self.stored is not None:
             return self.stored.picoseconds(stamps)
-        return picoseconds(stamps if since_zero(stamps) is None else np.maximum(stamps, 0), self.unit), None
+        return picoseconds_from_zero(stamps, self.unit)[0], None
 
     def _computed_hits(self, stored: HitColumns, slices: Slices, piece: Any) -> Iterator[Hits]:
         """Reads samples of those pulses only whose timestamps lie in the slices."""
         done = 0
         for rows in piece.batches([self.timestamp], rows=_ROWS):
-            stamps = rows[self.timestamp]
-            times = picoseconds(stamps if since_zero(stamps) is None else np.maximum(stamps, 0), self.unit)
+            times, _ = picoseconds_from_zero(rows[self.timestamp], self.unit)
             self._note(times)
             for part, kept in parts_of(piece[done : done + len(rows)], slices.have(times)):
                 for hits in stored.read(part, kept):

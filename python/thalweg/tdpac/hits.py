@@ -13,7 +13,7 @@ import numpy.typing as npt
 from thalweg._base.errors import UsageError
 from thalweg._features.held import check_samples, pulses_of
 from thalweg._features.settings import FLAGS, FeatureSettings
-from thalweg._hits.side_by_side import PICOSECONDS, Hits, picoseconds, since_zero
+from thalweg._hits.side_by_side import PICOSECONDS, Hits, picoseconds_from_zero
 from thalweg.tdpac.config import TdpacConfig
 
 _ROWS = 1 << 17
@@ -72,14 +72,14 @@ class HitColumns:
 
         kept: which are kept at all. None: all. Counts those before 0 as rejected.
         """
-        counted = since_zero(times)
+        found, counted = picoseconds_from_zero(times, self.unit)
         if counted is None:
-            return picoseconds(times, self.unit), kept
+            return found, kept
         wanted = counted if kept is None else counted & kept
         before = int((len(times) if kept is None else np.count_nonzero(kept)) - np.count_nonzero(wanted))
         self.hits += before
         self.rejected.update({_BEFORE_ZERO: before, "all": before})
-        return picoseconds(np.maximum(times, 0), self.unit), wanted
+        return found, wanted
 
     def without_rejected(
         self, times: npt.NDArray[np.uint64], energies: npt.NDArray[Any], flags: npt.NDArray[Any] | None
