@@ -71,7 +71,10 @@ void Client::run(EventSink const& sink) {
     auto& state = *state_;
     struct Publish {
         State& state;
-        ~Publish() { state.publish(), state.publish_away(); }
+        ~Publish() {
+            state.publish();
+            state.publish_away();
+        }
     } const publish{state}; // including what came before the sink threw
     if (state.options.role == ClientRole::collector) state.lease_renewer->start();
     while (!stop_) {

@@ -95,7 +95,7 @@ void Handler::configure() {
     server_->set_state(ReadoutState::configured);
 }
 
-felix::DmaReader Handler::wait_for_card(std::uint64_t timeout_ns) {
+felix::DmaReader Handler::wait_for_card(std::uint64_t timeout_ns) const {
     auto const end_ns = base::monotonic_ns() + timeout_ns;
     while (true) {
         try {

@@ -77,7 +77,7 @@ class Handler {
     void note_first_start();
     void note_start(std::string text);
     std::string why_idle(ReadoutState state) const;
-    felix::DmaReader wait_for_card(std::uint64_t timeout_ns);
+    felix::DmaReader wait_for_card(std::uint64_t timeout_ns) const;
     void check_depth(felix::BlockFormat const& format) const;
     void start_builder(felix::DmaReader reader) THALWEG_REQUIRES(run_mutex_);
     void watch_card(std::stop_token const& stop);
