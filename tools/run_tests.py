@@ -55,6 +55,8 @@ SECONDS = {
     "tests/python/foreign_h5py_test.py": 25,
     "tests/python/full_disk_test.py": 30,
     "tests/python/kubernetes_test.py": 30,
+    "tests/python/network_apply_test.py": 15,
+    "tests/python/network_namespace_test.py": 25,
     "tests/python/not_complete_test.py": 20,
     "tests/python/notify_test.py": 25,
     "tests/python/ordered_test.py": 25,

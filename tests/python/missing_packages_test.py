@@ -13,6 +13,7 @@ import pytest
 
 import thalweg as tw
 from thalweg._base import packages
+from thalweg._readout.network.ethtool import KernelEthtool
 from thalweg.cli import mount, serve, watch
 
 Use = Callable[[Path], Any]
@@ -50,6 +51,7 @@ USES: dict[str, tuple[str, str, Use]] = {
     "derive": ("awkward", "derive", lambda path: tw.derive(path, [tw.Derivation(path.with_name("d.h5"), dict)])),
     "serve": ("aiohttp", "serve", lambda path: serve.serve(path.parent)),
     "watch": ("starlette", "watch", lambda path: watch.watch(str(path))),
+    "network": ("pyroute2", "network", lambda _: KernelEthtool()),
     "mount": ("pyfuse3", "mount", lambda path: mount.mount(path.parent, path.parent / "shown")),
 }
 

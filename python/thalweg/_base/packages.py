@@ -19,6 +19,7 @@ _EXTRAS = {
     "polars": "polars",
     "pyarrow": "arrow",
     "pyfuse3": "mount",
+    "pyroute2": "network",
     "pyvisa": "visa",
     "starlette": "watch",
     "trio": "mount",

@@ -4,7 +4,7 @@ import importlib
 
 import typer
 
-SUBCOMMANDS = ("emulate", "serve", "host", "collect", "plan")
+SUBCOMMANDS = ("emulate", "serve", "host", "collect", "plan", "network")
 
 
 def register(app: typer.Typer) -> None:
