@@ -18,7 +18,7 @@ export PYTHON
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build docs test test-root test-hdf5-2 demo demo-readout manual metrics sdist campaign kills doors devices laws foreign judges planted bench asan tsan fuzz check lint format install wheel clean build-packages test-packages judges-packages bench-packages lint-packages root-judges-packages check-arm arm-packages wheel-packages
+.PHONY: help build docs test test-root test-hdf5-2 demo demo-readout manual metrics sdist campaign kills doors devices laws foreign judges planted bench asan tsan fuzz check lint format install wheel clean check-deploy build-packages test-packages judges-packages bench-packages lint-packages root-judges-packages check-arm arm-packages wheel-packages deploy-packages
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -45,6 +45,10 @@ demo: build ## Record ten seconds from six emulated digitizers, verify, and draw
 
 demo-readout: build ## Read an emulated FELIX card out into a file: a card, a handler and a collector; verify, and draw
 	@$(venv)/python tools/demo_readout.py $(venv)/thalweg
+
+check-deploy: deploy-packages .venv/deploy build/apiserver/installed ## Give the manifests to a real API server of Kubernetes, which is built once, with Go
+	@cmake --preset default >/dev/null
+	@OPENBLAS_NUM_THREADS=1 $(venv)/python -m pytest tests/deploy
 
 campaign: test-packages ## Play recordings on a simulated machine for SECONDS, and add up what was tried
 	@cmake --preset default >/dev/null
@@ -143,7 +147,7 @@ root-judges-packages:
 	    echo "The judges are left out, since their packages cannot be installed" >&2
 
 # The package is there already, so this installs only what its extra of that name asks for.
-.venv/test .venv/lint .venv/docs: .venv/%: .venv/package
+.venv/test .venv/lint .venv/docs .venv/deploy: .venv/%: .venv/package
 	@$(venv)/pip install -q "thalweg[$*]"
 	@touch $@
 
@@ -188,10 +192,15 @@ build/microhttpd/installed: tools/build_microhttpd | build-packages
 	@$< $(@D)
 	@touch $@
 
+# It needs go, and some minutes once.
+build/apiserver/installed: tools/build_apiserver $(wildcard tests/deploy/apiserver/*) | build-packages
+	@$< $(@D)
+	@touch $@
+
 # The studies build what they measure themselves, without the package.
 .venv/bench: .venv/tools $(wildcard studies/*/requirements.txt)
 	@$(venv)/pip install -q $(patsubst %,-r %,$(filter %.txt,$^))
 	@touch $@
 
-build-packages test-packages judges-packages bench-packages lint-packages arm-packages wheel-packages: %-packages:
+build-packages test-packages judges-packages bench-packages lint-packages arm-packages wheel-packages deploy-packages: %-packages:
 	@tools/system-packages build $(filter-out build,$*)

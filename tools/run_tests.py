@@ -142,10 +142,10 @@ def count(report: str) -> Counts:
 
 
 def batches() -> list[list[str]]:
-    """Returns all test files except those with ROOT, which `make test-root` runs: those that take longest come first.
-    What one process takes has about the same length, or is one file."""
+    """Returns all test files except those that `make test-root` and `make check-deploy` run: those that take longest
+    come first. What one process takes has about the same length, or is one file."""
     files = sorted(str(path) for folder in FOLDERS for path in Path(folder).rglob("*_test.py"))
-    files = [file for file in files if not file.startswith("tests/root/")]
+    files = [file for file in files if not file.startswith(("tests/root/", "tests/deploy/"))]
     together = [file for file in files if file.startswith(TOGETHER)]
     shared = [(SECONDS[TOGETHER], together)] if together else []
     single = [(SECONDS.get(file, SECONDS_OF_OTHERS), file) for file in files if file not in together]

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 from manifest_checks import KUBERNETES, problems
+from planted_manifests import FAULTS
 
 TOPOLOGY = "pack:1 numa:1 l3:4 core:8 pu:2"
 
@@ -74,70 +75,6 @@ def test_a_configuration_that_does_not_fit_is_refused(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert 'write name = "dh-1"' in done.stderr
     assert not (tmp_path / "site").exists()
-
-
-FAULTS = {
-    "misspelt field": ("terminationGracePeriodSeconds: 25", "terminationGracePeriod: 25"),
-    "misspelt probe": ("livenessProbe:", "liveProbe:"),
-    "a budget that is no number": ("maxUnavailable: 1", "maxUnavailable: one"),
-    "budget of all": ("maxUnavailable: 1", "maxUnavailable: 2"),
-    "replicas as text": ("replicas: 2", 'replicas: "two"'),
-    "a pod too many": ("replicas: 2", "replicas: 3"),
-    "label of the pods": ("labels:\n        app.kubernetes.io/name: thalweg-readout", "labels:\n        app: thalweg"),
-    "selector of a service": (
-        "selector:\n    app.kubernetes.io/name: thalweg-collector",
-        "selector:\n    app: collector",
-    ),
-    "source of the policy": (
-        "podSelector:\n        matchLabels:\n          app.kubernetes.io/name: thalweg-collector",
-        "podSelector:\n        matchLabels:\n          app.kubernetes.io/name: collectors",
-    ),
-    "name of the service": ("serviceName: dh", "serviceName: handlers"),
-    "label of the job": ("jobLabel: app.kubernetes.io/name", "jobLabel: app"),
-    "unknown probe port": ("path: /healthz\n            port: metrics", "path: /healthz\n            port: http"),
-    "probe at the wrong port": ("path: /readyz\n            port: metrics", "path: /readyz\n            port: events"),
-    "unknown page": ("path: /healthz", "path: /health"),
-    "killed without a card": ("path: /healthz", "path: /readyz"),
-    "ready without a card": ("path: /readyz", "path: /healthz"),
-    "port of the container": ("containerPort: 7800", "containerPort: 7801"),
-    "port of the service": ("port: 7700\n    targetPort", "port: 7701\n    targetPort"),
-    "target of the service": ("targetPort: events", "targetPort: event"),
-    "port of the policy": ("- port: metrics\n  podSelector", "- port: monitor\n  podSelector"),
-    "scraped port": ("path: /metrics\n    port: metrics", "path: /metrics\n    port: web"),
-    "misspelt option": ("- --drain", "- --drains"),
-    "misspelt command": ("- serve", "- server"),
-    "option of another command": ("readout collect --config", "readout collect --handlers x --config"),
-    "variable without value": ("$(POD_NAME)", "$(POD)"),
-    "variable of another field": ("fieldPath: metadata.name", "fieldPath: metadata.namespace"),
-    "too short to drain": ("terminationGracePeriodSeconds: 25", "terminationGracePeriodSeconds: 20"),
-    "too short for a file": ("terminationGracePeriodSeconds: 150", "terminationGracePeriodSeconds: 30"),
-    "colon in a path": ("mountPath: /data", "mountPath: /data:rw"),
-    "folder of the configuration": ("mountPath: /etc/thalweg", "mountPath: /etc/readout"),
-    "folder of the file": ("--out /data/", "--out /files/"),
-    "unknown volume": ("mountPath: /dev/shm\n          name: card", "mountPath: /dev/shm\n          name: cards"),
-    "no buffers": ("path: /dev/shm", "path: /dev/memory"),
-    "root": ("runAsNonRoot: true", "runAsNonRoot: false"),
-    "writable root": ("readOnlyRootFilesystem: true", "readOnlyRootFilesystem: false"),
-    "rights": ("allowPrivilegeEscalation: false", "allowPrivilegeEscalation: true"),
-    "capabilities": ("drop:\n            - ALL", "add:\n            - SYS_ADMIN"),
-    "token of the cluster": ("automountServiceAccountToken: false", "automountServiceAccountToken: true"),
-    "network of the host": (
-        "automountServiceAccountToken: false",
-        "automountServiceAccountToken: false\n      hostNetwork: true",
-    ),
-    "requests above limits": ('requests:\n            cpu: "3"', 'requests:\n            cpu: "4"'),
-    "shared processors": ('cpu: "3"', 'cpu: "2.5"'),
-    "names of pods that drain": ("publishNotReadyAddresses: true", "publishNotReadyAddresses: false"),
-    "unknown key of the readout": ("expected_rate =", "rate ="),
-    "rate without unit": ('expected_rate = "100kHz"', 'expected_rate = "100 per s"'),
-    "two groups with one source id": ("source_id = 0x1001", "source_id = 0x1000"),
-    "two handlers of one buffer": ("dma = 1", "dma = 0"),
-    "network that is none": ("10.0.0.0/8", "10.0.0.0/40"),
-    "name of a handler": ('name = "dh-1"', 'name = "dh1"'),
-    "address of a handler": ('address = "dh-1.dh:7700"', 'address = "dh-1:7700"'),
-    "port of the metrics": ('metrics = "dh-0:7800"', 'metrics = "dh-0:7900"'),
-    "token elsewhere": ("/run/secrets/thalweg/token", "/run/secrets/token"),
-}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", FAULTS)
