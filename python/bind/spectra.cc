@@ -22,7 +22,7 @@ void add_hits(Coincidences& coincidences, std::uint32_t detector, EnergyWindows 
               nb::object energies, std::int64_t delay_ps) {
     Buffer const of_times(times), of_energies(energies);
     nb::gil_scoped_release const released;
-    coincidences.add(detector, windows, numbers_of<std::uint64_t>(of_times), numbers_of<float>(of_energies), delay_ps);
+    coincidences.add(detector, windows, numbers_of<std::int64_t>(of_times), numbers_of<float>(of_energies), delay_ps);
 }
 
 void copy_histogram(Coincidences const& coincidences, nb::object into) {

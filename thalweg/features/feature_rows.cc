@@ -222,7 +222,7 @@ void FeatureRows::measure(source::Batch const& batch) {
 }
 
 // A clock that counts from a start marker is negative before it.
-bool FeatureRows::may_be_negative() const { return columns_[places_.timestamp].scalar == Scalar::int64; }
+bool FeatureRows::may_be_negative() const { return columns_[places_.timestamp].scalar != Scalar::uint64; }
 
 // Integers keep all digits of a clock that counts for days; a double does not.
 std::int64_t FeatureRows::timestamp_ps(source::Batch const& batch, std::uint64_t row) const {
@@ -231,14 +231,14 @@ std::int64_t FeatureRows::timestamp_ps(source::Batch const& batch, std::uint64_t
         base::fail_data(
             {fmt::format("table '{}', column '{}': {} {} cannot be counted in ps", input_.name, options_.timestamp,
                          stamp, input_.fields[columns_[places_.timestamp].field_path[0]].unit),
-             may_be_negative() ? "it takes more than 62 bits" : "it is negative, or takes more than 62 bits"});
+             "it takes more than 62 bits"});
     };
     constexpr auto kMost = kMostPs / 2; // so that there is room for the time within the record
     auto const most = kMost / static_cast<std::int64_t>(ps_per_unit_);
     if (columns_[places_.timestamp].scalar == Scalar::float64) {
         auto const stamp = number_at<double>(column, row);
         auto const in_ps = stamp * static_cast<double>(ps_per_unit_);
-        if (!(in_ps >= 0 && in_ps < static_cast<double>(kMost))) fail(stamp);
+        if (!(std::abs(in_ps) < static_cast<double>(kMost))) fail(stamp);
         return std::llround(in_ps);
     }
     if (may_be_negative()) {

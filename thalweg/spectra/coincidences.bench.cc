@@ -12,7 +12,7 @@ constexpr EnergyWindows kBenchWindows{100, 200, 400, 500};
 constexpr std::size_t kBenchHits = 1 << 20;
 
 struct Streams {
-    std::vector<std::vector<std::uint64_t>> times;
+    std::vector<std::vector<std::int64_t>> times;
     std::vector<std::vector<float>> energies;
 };
 
@@ -20,12 +20,12 @@ struct Streams {
 Streams streams(std::size_t detectors, double mean_ps) {
     std::mt19937_64 random(1);
     std::exponential_distribution<double> apart(1 / mean_ps);
-    Streams made{std::vector<std::vector<std::uint64_t>>(detectors), std::vector<std::vector<float>>(detectors)};
+    Streams made{std::vector<std::vector<std::int64_t>>(detectors), std::vector<std::vector<float>>(detectors)};
     double time_ps = 0;
     for (std::size_t i = 0; i < kBenchHits; ++i) {
         time_ps += apart(random);
         auto const detector = random() % detectors;
-        made.times[detector].push_back(static_cast<std::uint64_t>(time_ps));
+        made.times[detector].push_back(static_cast<std::int64_t>(time_ps));
         made.energies[detector].push_back(random() % 2 == 0 ? 150.0f : 450.0f);
     }
     return made;

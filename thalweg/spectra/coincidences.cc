@@ -52,7 +52,7 @@ Coincidences::Coincidences(CoincidenceOptions const& options)
     histogram_.resize(std::size_t{options.detectors} * options.detectors * options.bins);
 }
 
-void Coincidences::add(std::uint32_t detector, EnergyWindows const& windows, std::span<std::uint64_t const> times_ps,
+void Coincidences::add(std::uint32_t detector, EnergyWindows const& windows, std::span<std::int64_t const> times_ps,
                        std::span<float const> energies, std::int64_t delay_ps) {
     require_numbers(detector < options_.detectors, fmt::format("hits of detector {}", detector),
                     fmt::format("there are {}", options_.detectors));
@@ -64,7 +64,7 @@ void Coincidences::add(std::uint32_t detector, EnergyWindows const& windows, std
     starts.resize(old_starts + times_ps.size()), stops.resize(old_stops + times_ps.size());
     auto *start = starts.data() + old_starts, *stop = stops.data() + old_stops;
     for (std::size_t i = 0; i < times_ps.size(); ++i) {
-        TimedHit const hit{static_cast<std::int64_t>(times_ps[i]) - delay_ps, detector};
+        TimedHit const hit{times_ps[i] - delay_ps, detector};
         *start = hit, *stop = hit;
         start += is_within(energies[i], windows.start_begin, windows.start_end);
         stop += is_within(energies[i], windows.stop_begin, windows.stop_end);

@@ -41,8 +41,9 @@ class Coincidences {
     explicit Coincidences(CoincidenceOptions const& options);
 
     // Adds hits of one detector. They are sorted here if they do not ascend in time. `delay_ps` is subtracted from
-    // their times. Throws base::UsageError if there is no such detector, or there are not as many times as energies.
-    void add(std::uint32_t detector, EnergyWindows const& windows, std::span<std::uint64_t const> times_ps,
+    // their times, which may be negative. Nothing may leave 64 bits by delays or by the length of the histogram. Throws
+    // base::UsageError if there is no such detector, or there are not as many times as energies.
+    void add(std::uint32_t detector, EnergyWindows const& windows, std::span<std::int64_t const> times_ps,
              std::span<float const> energies, std::int64_t delay_ps);
     // Pairs what was added.
     void pair();

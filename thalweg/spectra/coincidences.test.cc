@@ -12,17 +12,19 @@ namespace {
 constexpr EnergyWindows kWindows{100, 200, 150, 300}; // they overlap
 
 struct OneHit {
-    std::uint64_t time_ps = 0;
+    std::int64_t time_ps = 0;
     float energy = 0;
     std::uint32_t detector = 0;
 };
 
-std::vector<OneHit> some_hits(std::size_t count, std::uint32_t detectors, std::uint64_t span_ps) {
+// Half of them are before time 0.
+std::vector<OneHit> some_hits(std::size_t count, std::uint32_t detectors, std::int64_t span_ps) {
     std::mt19937_64 random(5);
     std::vector<OneHit> hits;
-    for (std::size_t i = 0; i < count; ++i)
-        hits.push_back(
-            {random() % span_ps, static_cast<float>(random() % 400), static_cast<std::uint32_t>(random() % detectors)});
+    for (std::size_t i = 0; i < count; ++i) {
+        auto const time_ps = static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(span_ps)) - span_ps / 2;
+        hits.push_back({time_ps, static_cast<float>(random() % 400), static_cast<std::uint32_t>(random() % detectors)});
+    }
     return hits;
 }
 
@@ -35,8 +37,7 @@ std::vector<std::uint64_t> all_pairs(std::vector<OneHit> const& hits, Coincidenc
         for (auto const& stop : hits) {
             if (&start == &stop || !is_start(start) || !is_stop(stop)) continue;
             if (start.detector == stop.detector && start.time_ps == stop.time_ps) continue;
-            auto const since =
-                static_cast<std::int64_t>(stop.time_ps) - static_cast<std::int64_t>(start.time_ps) - options.begin_ps;
+            auto const since = stop.time_ps - start.time_ps - options.begin_ps;
             if (since < 0 || since >= std::int64_t{options.bin_ps} * options.bins) continue;
             ++histogram[(std::size_t{start.detector} * options.detectors + stop.detector) * options.bins +
                         static_cast<std::size_t>(since) / options.bin_ps];
@@ -50,7 +51,7 @@ std::vector<std::uint64_t> counted(std::vector<OneHit> const& hits, CoincidenceO
     Coincidences coincidences(options);
     for (std::size_t begin = 0; begin < hits.size(); begin += part) {
         for (std::uint32_t detector = 0; detector < options.detectors; ++detector) {
-            std::vector<std::uint64_t> times;
+            std::vector<std::int64_t> times;
             std::vector<float> energies;
             for (auto i = begin; i < std::min(begin + part, hits.size()); ++i)
                 if (hits[i].detector == detector) times.push_back(hits[i].time_ps), energies.push_back(hits[i].energy);
@@ -116,12 +117,12 @@ TEST(Coincidences, LateHitsAreCountedWhenTheirPartnersHaveLeftTheMemory) {
 TEST(Coincidences, DelaysAreSubtracted) {
     CoincidenceOptions const options{2, 0, 10, 100};
     Coincidences coincidences(options);
-    std::vector<std::uint64_t> const start{1000}, stop{1500};
+    std::vector<std::int64_t> const start{-1000}, stop{-500};
     std::vector<float> const of_start{110}, of_stop{250};
     coincidences.add(0, kWindows, start, of_start, -40);
     coincidences.add(1, kWindows, stop, of_stop, 60);
     coincidences.pair();
-    EXPECT_EQ(coincidences.histogram()[100 + 40], 1u); // 1500 - 60 - 1040 = 400 ps
+    EXPECT_EQ(coincidences.histogram()[100 + 40], 1u); // -500 - 60 + 960 = 400 ps
     EXPECT_EQ(coincidences.counts().coincidences, 1u);
 }
 
@@ -129,9 +130,9 @@ TEST(Coincidences, BinsBeginAtWholeMultiples) {
     for (std::uint32_t const bin_ps : {1u, 3u, 7u, 10u, 49u, 1000u, 12'345u}) {
         CoincidenceOptions const options{2, 0, bin_ps, 500};
         Coincidences coincidences(options);
-        std::vector<std::uint64_t> const start{0};
-        std::vector<std::uint64_t> stops;
-        for (std::uint64_t bin = 1; bin < 500; ++bin) stops.push_back(bin * bin_ps - 1), stops.push_back(bin * bin_ps);
+        std::vector<std::int64_t> const start{0};
+        std::vector<std::int64_t> stops;
+        for (std::int64_t bin = 1; bin < 500; ++bin) stops.push_back(bin * bin_ps - 1), stops.push_back(bin * bin_ps);
         std::sort(stops.begin(), stops.end());
         coincidences.add(0, kWindows, start, std::vector<float>{110}, 0);
         coincidences.add(1, kWindows, stops, std::vector<float>(stops.size(), 250), 0);
@@ -149,7 +150,7 @@ TEST(Coincidences, NonsenseIsRefused) {
     EXPECT_THROW(Coincidences({2, 0, 10, 0}), base::UsageError);
     EXPECT_THROW(Coincidences({2, 0, 4'000'000'000, 2}), base::UsageError);
     Coincidences coincidences({2, 0, 10, 10});
-    std::vector<std::uint64_t> const times{1};
+    std::vector<std::int64_t> const times{1};
     EXPECT_THROW(coincidences.add(2, kWindows, times, std::vector<float>{1}, 0), base::UsageError);
     EXPECT_THROW(coincidences.add(1, kWindows, times, std::vector<float>{1, 2}, 0), base::UsageError);
 }

@@ -11,8 +11,11 @@ import numpy.typing as npt
 from thalweg._base.errors import UsageError
 
 PICOSECONDS = {"ps": 1, "ns": 10**3, "us": 10**6, "µs": 10**6, "ms": 10**9, "s": 10**12}
-Hits = tuple[npt.NDArray[np.uint64], npt.NDArray[Any]]
-"""Times in picoseconds, and energies."""
+EARLIEST_PS = -(1 << 63)
+Hits = tuple[npt.NDArray[np.int64], npt.NDArray[Any]]
+"""Times in picoseconds, negative before the zero of the clock, and energies."""
+_MOST_PS = (1 << 63) - (1 << 50)
+"""A little less than 63 bits, so that delays and the ends of histograms can be added."""
 
 
 def side_by_side(
@@ -23,7 +26,7 @@ def side_by_side(
 
     newest: the newest time of each detector so far, which is kept up to date.
     """
-    reached = newest if newest is not None else [0] * (1 + max(hits, default=-1))
+    reached = newest if newest is not None else [EARLIEST_PS] * (1 + max(hits, default=-1))
     waiting = dict(hits)
     while waiting:
         oldest = min(reached[each] for each in waiting)
@@ -40,23 +43,15 @@ def side_by_side(
             yield found
 
 
-def picoseconds(times: npt.NDArray[Any], unit: str) -> npt.NDArray[np.uint64]:
-    """Returns times as whole picoseconds. Raises UsageError if they do not fit into 63 bits, or are negative."""
+def picoseconds(times: npt.NDArray[Any], unit: str) -> npt.NDArray[np.int64]:
+    """Returns times as whole picoseconds. Raises UsageError if they do not fit into 63 bits."""
     factor = PICOSECONDS[unit]
-    if len(times) and not 0 <= float(times.min()) * factor <= float(times.max()) * factor < 2**63:
+    if len(times) and not -_MOST_PS < _exact(times.min()) * factor <= _exact(times.max()) * factor < _MOST_PS:
         raise UsageError(f"times from {times.min()} to {times.max()} {unit} cannot be counted in ps in 63 bits")
     if times.dtype.kind == "f":
-        return np.rint(times * float(factor)).astype(np.uint64)
-    return np.asarray(times.astype(np.uint64) * np.uint64(factor))
+        return np.rint(times * float(factor)).astype(np.int64)
+    return np.asarray(times.astype(np.int64) * np.int64(factor))
 
 
-def picoseconds_from_zero(
-    times: npt.NDArray[Any], unit: str
-) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_] | None]:
-    """Returns times in ps, with 0 for those before it, and which are not before it; None: none is.
-
-    A clock of signed integers counts from a start marker. Raises UsageError as `picoseconds`.
-    """
-    if times.dtype.kind != "i" or not len(times) or times.min() >= 0:
-        return picoseconds(times, unit), None
-    return picoseconds(np.maximum(times, 0), unit), np.asarray(times >= 0)
+def _exact(time: Any) -> int | float:
+    return int(time) if time.dtype.kind in "iu" else float(time)

@@ -39,7 +39,7 @@ def alarms_of(counting: Counting, limits: Limits) -> list[Alarm]:
     rates = {each.name: each.rate.per_second for each in timed}
     for each in timed:
         others = [rate for name, rate in rates.items() if name != each.name and rate is not None]
-        found += _of_rate(each, counting.newest_ps, statistics.median(others) if others else None, limits)
+        found += _of_rate(each, counting.behind_s(each), statistics.median(others) if others else None, limits)
     for each in counting.detectors.values():
         found += _of_energies(each, limits)
     if counting.pairs is not None and (late := counting.pairs.counts[1]):
@@ -47,8 +47,7 @@ def alarms_of(counting: Counting, limits: Limits) -> list[Alarm]:
     return found
 
 
-def _of_rate(each: Detector, newest_ps: int, of_others: float | None, limits: Limits) -> list[Alarm]:
-    behind_s = (newest_ps - each.newest_ps) * 1e-12
+def _of_rate(each: Detector, behind_s: float, of_others: float | None, limits: Limits) -> list[Alarm]:
     if behind_s > limits.silence_s:
         since = "has no hit yet" if each.rows == 0 else f"has had no hit for {behind_s:,.1f} s"
         return [Alarm("silent", each.name, f"{each.name} {since}, while others have")]

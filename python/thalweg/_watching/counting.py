@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import thalweg
 from thalweg._hits.histogram import EnergyHistogram
-from thalweg._hits.side_by_side import Hits, side_by_side
+from thalweg._hits.side_by_side import EARLIEST_PS, Hits, side_by_side
 from thalweg._reading.run import pieces_of
 from thalweg._watching.changes import Changes
-from thalweg._watching.detectors import Signals, detector_of, scope_of
+from thalweg._watching.detectors import Detector, Signals, detector_of, scope_of
 
 if TYPE_CHECKING:
     from thalweg._watching.coincidences import CountedPairs
@@ -59,7 +59,7 @@ class Counting:
             elif each.energy:
                 each.energies = EnergyHistogram()
         self._numbers = {name: number for number, name in enumerate(self.detectors)}
-        self._newest = [0] * len(self.detectors)
+        self._newest = [EARLIEST_PS] * len(self.detectors)
         self._next_scope = 0.0
 
     @property
@@ -68,8 +68,16 @@ class Counting:
         return sum(each.rows for each in self.detectors.values())
 
     @property
-    def newest_ps(self) -> int:
-        return max((each.newest_ps for each in self.detectors.values()), default=0)
+    def newest_ps(self) -> int | None:
+        return max((each.newest_ps for each in self.detectors.values() if each.newest_ps is not None), default=None)
+
+    def behind_s(self, detector: Detector) -> float:
+        """How far the newest hit of a detector is behind the newest one of all; without a hit, the first one of all."""
+        reached = detector.newest_ps
+        if reached is None:
+            reached = min((each.first_ps for each in self.detectors.values() if each.first_ps is not None), default=None)
+        newest = self.newest_ps
+        return 0.0 if newest is None or reached is None else (newest - reached) * 1e-12
 
     def look(self, between: Callable[[], None]) -> bool:
         """Reads and counts what is new, and returns whether there was anything. `between`: called now and then."""
@@ -120,7 +128,10 @@ class Counting:
     def _note_rates(self) -> None:
         now = time.monotonic()
         for each in self.detectors.values():
-            each.rate.note(each.newest_ps * 1e-12 if each.has_times else now, each.rows)
+            if not each.has_times:
+                each.rate.note(now, each.rows)
+            elif each.newest_ps is not None:
+                each.rate.note(each.newest_ps * 1e-12, each.rows)
 
     def _draw_scopes(self, newest: dict[str, Any]) -> None:
         """Reads the newest waveform of each table, once a second: it costs a page each."""

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from thalweg._hits.calibration import GainFollower
 from thalweg._hits.histogram import EnergyHistogram
-from thalweg._hits.side_by_side import PICOSECONDS, Hits, picoseconds_from_zero
+from thalweg._hits.side_by_side import PICOSECONDS, Hits, picoseconds
 from thalweg._watching.slices import Slices, parts_of
 from thalweg._watching.streams import Stream, streams_of
 
@@ -88,7 +88,7 @@ class Detector:
     streams: list[Stream] = field(default_factory=list)
     """The numbers of a slow instrument, of a table that has no hits."""
     rows: int = 0
-    newest_ps: int = 0
+    newest_ps: int | None = None
     first_ps: int | None = None
     rate: Rate = field(default_factory=Rate)
     scope: Scope | None = None
@@ -104,7 +104,7 @@ class Detector:
     @property
     def mean_rate(self) -> float | None:
         """Rows a second since the first row."""
-        if not self.has_times or self.first_ps is None or self.newest_ps <= self.first_ps:
+        if self.first_ps is None or self.newest_ps is None or self.newest_ps <= self.first_ps:
             return None
         return self.rows / ((self.newest_ps - self.first_ps) * 1e-12)
 
@@ -122,7 +122,7 @@ class Detector:
             self.rows += len(piece)
             return
         for rows in piece.batches(columns, rows=_ROWS):
-            times, kept = self._times_of(rows) if self.has_times else (np.zeros(0, np.uint64), None)
+            times = picoseconds(rows[self.timestamp], self.unit) if self.has_times else np.zeros(0, np.int64)
             energies = rows[self.energy] if self.energy else np.zeros(0, np.float32)
             if len(times):
                 self._note(times)
@@ -130,38 +130,29 @@ class Detector:
                 self.rows += len(rows)
             hits = times, energies
             if self.stored is not None:
-                flagged = rows[flags] if flags else None
-                if kept is not None:
-                    times, energies, flagged = times[kept], energies[kept], None if flagged is None else flagged[kept]
-                hits = self.stored.without_rejected(times, energies, flagged)
+                hits = self.stored.without_rejected(times, energies, rows[flags] if flags else None)
             if self.slices is not None:
                 kept = self.slices.have(hits[0])
                 hits = hits[0][kept], hits[1][kept]
             yield from self._calibrated(hits)
 
-    def _times_of(self, rows: Any) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_] | None]:
-        """Returns the times in ps, and which of them count, if not all do."""
-        stamps = rows[self.timestamp]
-        if self.stored is not None:
-            return self.stored.picoseconds(stamps)
-        return picoseconds_from_zero(stamps, self.unit)[0], None
-
     def _computed_hits(self, stored: HitColumns, slices: Slices, piece: Any) -> Iterator[Hits]:
         """Reads samples of those pulses only whose timestamps lie in the slices."""
         done = 0
         for rows in piece.batches([self.timestamp], rows=_ROWS):
-            times, _ = picoseconds_from_zero(rows[self.timestamp], self.unit)
+            times = picoseconds(rows[self.timestamp], self.unit)
             self._note(times)
             for part, kept in parts_of(piece[done : done + len(rows)], slices.have(times)):
                 for hits in stored.read(part, kept):
                     yield from self._calibrated(hits)
             done += len(rows)
 
-    def _note(self, times: npt.NDArray[np.uint64]) -> None:
+    def _note(self, times: npt.NDArray[np.int64]) -> None:
         self.rows += len(times)
         if len(times):
-            self.newest_ps = max(self.newest_ps, int(times.max()))
-            self.first_ps = int(times.min()) if self.first_ps is None else min(self.first_ps, int(times.min()))
+            first, newest = int(times.min()), int(times.max())
+            self.newest_ps = newest if self.newest_ps is None else max(self.newest_ps, newest)
+            self.first_ps = first if self.first_ps is None else min(self.first_ps, first)
 
     def _calibrated(self, hits: Hits) -> Iterator[Hits]:
         yield from self._histogrammed(self.follower.add(hits) if self.follower else (hits,))

@@ -23,7 +23,7 @@ class WatchCollector(Collector):
         rows = CounterMetricFamily("thalweg_watch_rows", "Number of rows that were read", labels=["table"])
         rates = GaugeMetricFamily("thalweg_watch_rate", "Rows a second, over the last ten seconds", labels=["table"])
         rejected = CounterMetricFamily(
-            "thalweg_watch_rejected", "Number of pulses left out: by their flags, or before 0", labels=["table"]
+            "thalweg_watch_rejected", "Number of pulses left out by their flags", labels=["table"]
         )
         for table in status["tables"]:
             rows.add_metric([table["name"]], table["rows"])

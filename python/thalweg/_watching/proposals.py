@@ -33,7 +33,7 @@ class HitMemory:
         self._bytes = 0
 
     def add(self, detector: int, hits: Hits) -> None:
-        times, energies = np.array(hits[0], np.uint64), np.array(hits[1], np.float32)
+        times, energies = np.array(hits[0], np.int64), np.array(hits[1], np.float32)
         with self._lock:
             self._pieces.append((detector, (times, energies)))
             self._bytes += times.nbytes + energies.nbytes

@@ -28,9 +28,9 @@ class Slices:
 
     one_of: int = 1
 
-    def have(self, times_ps: npt.NDArray[np.uint64]) -> npt.NDArray[np.bool_]:
+    def have(self, times_ps: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
         """Returns which times lie in slices that count."""
-        return np.asarray(times_ps // np.uint64(SLICE_PS) % np.uint64(self.one_of) == 0)
+        return np.asarray(times_ps // SLICE_PS % self.one_of == 0)
 
     def __str__(self) -> str:
         return "all pulses" if self.one_of == 1 else f"the pulses in one of {self.one_of} slices of 10 ms"

@@ -238,7 +238,7 @@ class Watcher:
     def _table(self, counting: Counting, name: str, appended: TableStatus | None) -> dict[str, Any]:
         each = counting.detectors[name]
         rate = each.rate.per_second
-        behind = (counting.newest_ps - each.newest_ps) * 1e-12 if each.has_times else None
+        behind = counting.behind_s(each) if each.has_times else None
         return {
             "name": name,
             "rows": each.rows,

@@ -58,9 +58,9 @@ class SpectraCounter:
         """Hits that came when some of their partners had left the memory."""
         return self._core.counts.late
 
-    def add(self, detector: int, times_ps: npt.NDArray[np.uint64], energies: npt.NDArray[Any]) -> None:
+    def add(self, detector: int, times_ps: npt.NDArray[np.int64], energies: npt.NDArray[Any]) -> None:
         """Adds hits of a detector. They count after the next `pair`."""
-        times = np.ascontiguousarray(times_ps, np.uint64)
+        times = np.ascontiguousarray(times_ps, np.int64)
         of_hits = np.ascontiguousarray(energies, np.float32)
         self._core.add(detector, self._windows[detector], times, of_hits, round(self._delays[detector]))
 

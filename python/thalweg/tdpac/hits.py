@@ -13,11 +13,10 @@ import numpy.typing as npt
 from thalweg._base.errors import UsageError
 from thalweg._features.held import check_samples, pulses_of
 from thalweg._features.settings import FLAGS, FeatureSettings
-from thalweg._hits.side_by_side import PICOSECONDS, Hits, picoseconds_from_zero
+from thalweg._hits.side_by_side import PICOSECONDS, Hits, picoseconds
 from thalweg.tdpac.config import TdpacConfig
 
 _ROWS = 1 << 17
-_BEFORE_ZERO = "before the time 0"
 _METADATA = "features"
 """The metadata of a run in which `thalweg record --features` has stored features."""
 _DEFAULT_REJECTED = sum(FLAGS[name] for name in FeatureSettings.reject)
@@ -54,35 +53,21 @@ class HitColumns:
             done += len(rows)
 
     def of_rows(self, rows: Mapping[str, Any], kept: npt.NDArray[np.bool_] | None = None) -> Hits:
-        times, kept = self.picoseconds(rows[self.times], kept)
+        times = picoseconds(rows[self.times], self.unit)
         if self.made is None:
             energies, flags = rows[self.energy], rows[self.flags] if self.flags else None
         else:
             pulses = pulses_of(rows, self.made)
-            times = np.maximum(times.astype(np.int64) + pulses.since_ps, 0).astype(np.uint64)
+            times = times + pulses.since_ps
+            if rows[self.times].dtype.kind == "u":  # as those that are stored beside such timestamps
+                times = np.maximum(times, 0)
             energies, flags = rows[self.energy] if self.energy else pulses.energies, pulses.flags
         if kept is not None and not kept.all():
             times, energies, flags = times[kept], energies[kept], None if flags is None else flags[kept]
         return self.without_rejected(times, energies, flags)
 
-    def picoseconds(
-        self, times: npt.NDArray[Any], kept: npt.NDArray[np.bool_] | None = None
-    ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_] | None]:
-        """Returns times in ps, and which of them are kept: those from 0 on, the start marker of a clock that has one.
-
-        kept: which are kept at all. None: all. Counts those before 0 as rejected.
-        """
-        found, counted = picoseconds_from_zero(times, self.unit)
-        if counted is None:
-            return found, kept
-        wanted = counted if kept is None else counted & kept
-        before = int((len(times) if kept is None else np.count_nonzero(kept)) - np.count_nonzero(wanted))
-        self.hits += before
-        self.rejected.update({_BEFORE_ZERO: before, "all": before})
-        return found, wanted
-
     def without_rejected(
-        self, times: npt.NDArray[np.uint64], energies: npt.NDArray[Any], flags: npt.NDArray[Any] | None
+        self, times: npt.NDArray[np.int64], energies: npt.NDArray[Any], flags: npt.NDArray[Any] | None
     ) -> Hits:
         """Returns the hits without those that have a flag which is rejected, and counts both."""
         self.hits += len(times)

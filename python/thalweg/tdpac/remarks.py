@@ -39,8 +39,8 @@ class DetectorRemarks:
     def __init__(self, table: str, windows: Mapping[str, tuple[float, float]]) -> None:
         self.table = table
         self.hits = 0
-        self.newest_ps = 0
-        self._oldest_ps: int | None = None
+        self.newest_ps: int | None = None
+        self._oldest_ps = 0
         self._windows = dict(windows)
         self._looks = {kind: _Looks() for kind in windows}
 
@@ -49,9 +49,9 @@ class DetectorRemarks:
         if len(times) == 0:
             return
         self.hits += len(times)
+        if self.newest_ps is None:
+            self.newest_ps, self._oldest_ps = int(times[-1]), int(times[0])
         self.newest_ps = max(self.newest_ps, int(times[-1]))
-        if self._oldest_ps is None:
-            self._oldest_ps = int(times[0])
         self._look(energies[-RECENT:])
 
     def _look(self, energies: npt.NDArray[Any]) -> None:
@@ -63,7 +63,7 @@ class DetectorRemarks:
     @property
     def rate(self) -> float:
         """Hits a second, or 0 if there is no time between them."""
-        passed = self.newest_ps - (self._oldest_ps or 0)
+        passed = 0 if self.newest_ps is None else self.newest_ps - self._oldest_ps
         return self.hits / (passed * 1e-12) if self.hits > 1 and passed > 0 else 0.0
 
     def of_peaks(self) -> list[str]:
@@ -85,11 +85,11 @@ class DetectorRemarks:
 def remarks_of(detectors: Sequence[DetectorRemarks]) -> list[str]:
     """Returns what is odd, in whole sentences."""
     found = []
-    newest = max((each.newest_ps for each in detectors), default=0)
+    newest = max((each.newest_ps for each in detectors if each.newest_ps is not None), default=0)
     for each in detectors:
         others = [other.rate for other in detectors if other is not each and other.rate > 0]
         usual = statistics.median(others) if others else 0.0
-        if each.hits == 0:
+        if each.newest_ps is None:
             found.append(f"{each.table} has no hits.")
         elif newest - each.newest_ps > _SILENCE_PS:
             silent_s = (newest - each.newest_ps) * 1e-12

@@ -303,7 +303,7 @@
       const rejected = found.tables.reduce((sum, table) => sum + table.rejected, 0);
       byId("pairs-words").textContent = `${found.coincidences.toLocaleString("en")} coincidences of all pairs, with those `
         + "of one detector with itself, which are not drawn. Times are stop − start, in ns."
-        + (rejected ? ` ${rejected.toLocaleString("en")} pulses are left out: by their flags, or before 0.` : "");
+        + (rejected ? ` ${rejected.toLocaleString("en")} pulses are left out by their flags.` : "");
       byId("fit-age").textContent = found.fit_age_s == null ? "Nothing is fitted yet."
         : `The fit is ${duration(found.fit_age_s)} old, of ${found.fit_coincidences.toLocaleString("en")} coincidences.`;
     }
