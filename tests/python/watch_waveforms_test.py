@@ -12,7 +12,12 @@ from watching import Viewer, viewer, watched
 
 import thalweg as tw
 from thalweg import tdpac
+from thalweg._features.held import pulses_of
+from thalweg._watching.changes import Changes
+from thalweg._watching.counting import Counting
+from thalweg._watching.load import STEPS, Load
 from thalweg._watching.slices import Slices, parts_of, slices_of
+from thalweg.cli.watch import _with_pairs
 
 CONFIG = """
 isotope = "181Hf"
@@ -37,14 +42,23 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def expected(stored: Path, one_of: int, config: str = CONFIG) -> tuple[np.ndarray, int]:
-    """The spectra of pulses whose timestamps lie in the slices, and the number of these pulses."""
+Stretches = list[tuple[int, int]]
+
+
+def expected(stored: Path, share: int | Stretches, config: str = CONFIG) -> tuple[np.ndarray, int]:
+    """The spectra of pulses whose timestamps lie in the slices, and the number of these pulses.
+
+    share: one of how many slices, or from which slice on one of how many.
+    """
     counter = tdpac.SpectraCounter(tdpac.parse_config(config), ("ch0", "ch1"))
     pulses = 0
     with h5py.File(stored) as file:
         for number, name in enumerate(("ch0", "ch1")):
             of = {column: file[name][column][:] for column in ("timestamp", "energy", "time", "flags")}
-            kept = of["timestamp"] // SLICE_PS % one_of == 0
+            slices = of["timestamp"].astype(np.int64) // SLICE_PS
+            kept = np.zeros(len(slices), bool)
+            for begin, one_of in [(0, share)] if isinstance(share, int) else share:
+                kept = np.where(slices >= begin, slices % one_of == 0, kept)
             pulses += int(kept.sum())
             kept &= (of["flags"] & REJECTED) == 0
             counter.add(number, of["time"][kept], of["energy"][kept])
@@ -80,12 +94,117 @@ def test_energies_are_computed_in_slices_that_detectors_share(files: Path, slice
         np.testing.assert_array_equal(tdpac.count(str(run), parsed, made=True).counts, counts)
 
 
-def test_a_tenth_is_computed_if_nothing_else_is_said(files: Path) -> None:
+def test_a_tenth_is_computed_until_the_load_is_known(files: Path) -> None:
     with watched(files / "samples.h5", "--config", files / "tdpac.toml") as server, viewer(server) as page:
         page.until(lambda: page.status["state"] == "read to its end")
-        assert f"one of 10 slices of 10 ms ({expected(files / 'stored.h5', 10)[1]:,} so far)" in page.status["computed"]
+        pulses = expected(files / "stored.h5", 10)[1]
+        assert f"one of 10 slices of 10 ms at present, which follows the load ({pulses:,} so far)" in (
+            page.status["computed"]
+        )
         text = server.get("/metrics").body.decode()
-        assert f"thalweg_watch_computed_pulses_total {expected(files / 'stored.h5', 10)[1]}.0" in text
+        assert f"thalweg_watch_computed_pulses_total {pulses}.0" in text
+        assert "thalweg_watch_computed_ratio 0.1" in text
+
+
+@pytest.fixture(scope="module")
+def slow(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Twenty seconds of a weak source, with samples and with features."""
+    folder = tmp_path_factory.mktemp("slow")
+    (folder / "tdpac.toml").write_text(CONFIG + FEATURES)
+    (folder / "physics.toml").write_text("places = 'line'\nactivity = 600\n")
+    card = ("--channels", 2, "--seed", 5, "--samples", 1200, "--physics", folder / "physics.toml", "--records", 12_000)
+    record(folder / "samples.h5", *card)
+    record(folder / "stored.h5", *card, "--features", folder / "tdpac.toml")
+    return folder
+
+
+def test_all_pulses_of_a_weak_source_are_computed(slow: Path) -> None:
+    shown = ("--config", slow / "tdpac.toml", "--priority", "normal")
+    with watched(slow / "samples.h5", *shown) as server, viewer(server) as page:
+        page.until(lambda: page.status["state"] == "read to its end")
+        stretches = page.status["slices"]
+        counts, pulses = expected(slow / "stored.h5", stretches)
+        check(page, counts)
+        assert len(stretches) > 1
+        assert stretches[0][1] == 10
+        assert any("features are computed of" in line for line in page.status["log"])
+        assert page.status["computed_pulses"] == pulses > expected(slow / "stored.h5", 10)[1]
+
+
+class SlowMachine:
+    """Time that passes only when features are computed."""
+
+    def __init__(self, seconds_a_pulse: float) -> None:
+        self.now = 0.0
+        self._seconds_a_pulse = seconds_a_pulse
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def pulses_of(self, rows: Any, settings: Any, begin: Any) -> Any:
+        pulses = pulses_of(rows, settings, begin)
+        self.now += self._seconds_a_pulse * len(pulses.energies)
+        return pulses
+
+
+def test_less_is_computed_on_a_slow_machine(slow: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = SlowMachine(seconds_a_pulse=0.02)  # 1200 pulses a second
+    monkeypatch.setattr("thalweg._watching.detectors.time", machine)
+    monkeypatch.setattr("thalweg._watching.counting.time", machine)
+    monkeypatch.setattr("thalweg.tdpac.hits.pulses_of", machine.pulses_of)
+    asked = _with_pairs(str(slow / "samples.h5"), slow / "tdpac.toml", "auto")
+    shown = Counting(asked, Changes())
+    shown.look(lambda: shown.follow_load() and None)
+    pairs = shown.pairs
+    assert pairs is not None
+    stretches = pairs.newest_slices()
+    assert stretches is not None
+    assert [one_of for _, one_of in stretches] == [10, 500]  # 24 / 500 of the time, and it is behind
+    counts, pulses = expected(slow / "stored.h5", stretches)
+    assert pairs.computed_pulses == pulses
+    np.testing.assert_array_equal(pairs.spectra().counts, counts)
+    again = Counting(asked, Changes())  # another pass has the same slices
+    again.look(lambda: None)
+    assert again.pairs is not None
+    np.testing.assert_array_equal(again.pairs.spectra().counts, counts)
+
+
+def test_the_share_is_what_the_load_leaves() -> None:
+    def wanted(one_of: int, load: float, is_behind: bool = False) -> int:
+        of_pass = Load(SLICE_PS)
+        assert of_pass.wanted(one_of, 3.0, 10**12, is_behind) == one_of
+        assert of_pass.wanted(one_of, 3.0 + load, 10**12 + 10**11, is_behind) == one_of  # too short
+        seconds = 100
+        return of_pass.wanted(one_of, 3.0 + load * seconds, (1 + seconds) * 10**12, is_behind)
+
+    assert wanted(10, 0.4) == 10
+    assert wanted(10, 0.6) == 20
+    assert wanted(10, 3.0) == 100
+    assert wanted(10, 0.01) == 1
+    assert wanted(10, 0.07) == 5
+    assert wanted(10, 0.07, is_behind=True) == 10
+    assert wanted(10, 0.2, is_behind=True) == 20
+    assert wanted(1000, 1e9) == 1000
+    assert wanted(1, 0.0) == 1
+    for one_of in STEPS:  # the share does not go to and fro
+        for load in np.linspace(0.0, 2.0, 201):
+            then = wanted(one_of, load)
+            assert then == one_of or wanted(then, load * one_of / then) == then
+
+
+def test_slices_change_behind_all_that_was_asked_for() -> None:
+    slices = slices_of("auto")
+    times = np.arange(-5, 95, dtype=np.int64) * SLICE_PS
+    np.testing.assert_array_equal(slices.have(times), times // SLICE_PS % 10 == 0)
+    assert not slices.follow(0.0, 0, False)
+    assert slices.follow(0.0, 10**12, False)
+    assert slices.one_of == 1
+    np.testing.assert_array_equal(slices.have(times), times // SLICE_PS % 10 == 0)
+    assert slices.have(np.array([95, 96, 1000], np.int64) * SLICE_PS).all()
+    assert slices.stretches(1) == [(95, 1)]
+    fixed = slices_of("1/7")
+    assert not fixed.follow(1e9, 10**15, False)
+    assert fixed.one_of == 7
 
 
 def test_features_that_are_stored_are_all_used(files: Path) -> None:
@@ -188,6 +307,5 @@ def test_parts_have_all_rows_that_are_kept(files: Path) -> None:
                 for first in [part.read(["timestamp"])["timestamp"][0]]
             ]
             np.testing.assert_array_equal(np.concatenate([np.zeros(0, int), *found]), np.flatnonzero(kept))
-    assert slices_of("1/7") == Slices(7)
-    times = np.arange(0, 100, 5, dtype=np.uint64) * np.uint64(SLICE_PS // 10)
+    times = np.arange(-100, 100, 5) * (SLICE_PS // 10)
     np.testing.assert_array_equal(Slices(3).have(times), times // SLICE_PS % 3 == 0)

@@ -14,13 +14,13 @@ from thalweg._watching.slices import Slices
 from thalweg._watching.windows import OF_CONFIGURATION, Windows, check_is_shown, window_of, windows_with
 from thalweg.tdpac import Spectra, SpectraCounter, TdpacConfig, hit_columns
 
-_ALL_SLICES = Slices()
+_SHOWN_STRETCHES = 20
 
 
 class CountedPairs:
     """Raises UsageError if the run does not have what the configuration names."""
 
-    def __init__(self, run: thalweg.Run, config: TdpacConfig, changes: Changes, slices: Slices = _ALL_SLICES) -> None:
+    def __init__(self, run: thalweg.Run, config: TdpacConfig, changes: Changes, slices: Slices) -> None:
         self._configured = config
         windows = changes.windows
         self._config = config if windows is None else replace(config, start=windows.start, stop=windows.stop)
@@ -45,11 +45,15 @@ class CountedPairs:
         """How many pulses have features that were made of samples, or None if no table has."""
         return sum(self._columns[name].hits for name in self.computed) if self.computed else None
 
+    def newest_slices(self) -> list[tuple[int, int]] | None:
+        """Returns in which slices features are computed, or None if none are: from which one on, one of how many."""
+        return self.slices.stretches(_SHOWN_STRETCHES) if self.slices is not None else None
+
     def computed_words(self) -> str:
         """Returns of which tables features are made of samples, and in which slices, or an empty text."""
         if not self.computed:
             return ""
-        share = "" if self.slices in (None, _ALL_SLICES) else " All pairs count in these slices only."
+        share = "" if self.slices is None or self.slices.are_all else " All pairs count in these slices only."
         names = ", ".join(self.computed)
         return (
             f"Energies and times of {names} are not stored: they are computed from the samples of {self.slices} "

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from thalweg._watching.coincidences import CountedPairs
 
 _SCOPE_EVERY_S = 1.0
+_BEHIND_S = 2.0
+"""What was new in a run takes so long to read: the page is behind it."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,7 @@ class Counting:
         self._asked = asked
         self.changes = changes
         self.is_over = False
+        self._look_begin = 0.0
         self.look_s = 0.0
         """How long the last look for new rows took, without the time in which they were read."""
         self.files = [asked.path]
@@ -81,9 +84,9 @@ class Counting:
 
     def look(self, between: Callable[[], None]) -> bool:
         """Reads and counts what is new, and returns whether there was anything. `between`: called now and then."""
-        begin = time.monotonic()
+        self._look_begin = time.monotonic()
         new = self.following.look()
-        self.look_s = time.monotonic() - begin
+        self.look_s = time.monotonic() - self._look_begin
         pieces: dict[str, list[Any]] = defaultdict(list)
         for each in new:
             pieces[each.rows.name].append(each.rows)
@@ -105,6 +108,15 @@ class Counting:
                 self.following = following
                 self.files.append(following.path)
         return bool(new)
+
+    def follow_load(self) -> bool:
+        """Lets the share of slices in which features are computed follow the load of this pass, while and behind a
+        look. Returns whether it has changed."""
+        if self.pairs is None or self.pairs.slices is None:
+            return False
+        computing_s = sum(each.computing_s for each in self.detectors.values())
+        is_behind = time.monotonic() - self._look_begin > _BEHIND_S
+        return self.pairs.slices.follow(computing_s, self.newest_ps, is_behind)
 
     def _add_last_hits(self) -> None:
         for number, each in enumerate(self.detectors.values()):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from thalweg.tdpac.hits import HitColumns
 
 _ROWS = 1 << 17
+_COMPUTED_ROWS = 1 << 12
+"""So many timestamps are read at once where features are computed: the share of slices changes behind them."""
 _POINTS = 600
 _RATE_OVER_S = 10.0
 
@@ -91,6 +94,8 @@ class Detector:
     newest_ps: int | None = None
     first_ps: int | None = None
     rate: Rate = field(default_factory=Rate)
+    computing_s: float = 0.0
+    """How long samples were read and features computed."""
     scope: Scope | None = None
 
     @property
@@ -139,11 +144,14 @@ class Detector:
     def _computed_hits(self, stored: HitColumns, slices: Slices, piece: Any) -> Iterator[Hits]:
         """Reads samples of those pulses only whose timestamps lie in the slices."""
         done = 0
-        for rows in piece.batches([self.timestamp], rows=_ROWS):
+        for rows in piece.batches([self.timestamp], rows=_COMPUTED_ROWS):
             times = picoseconds(rows[self.timestamp], self.unit)
             self._note(times)
             for part, kept in parts_of(piece[done : done + len(rows)], slices.have(times)):
-                for hits in stored.read(part, kept):
+                begin = time.monotonic()
+                computed = list(stored.read(part, kept))
+                self.computing_s += time.monotonic() - begin
+                for hits in computed:
                     yield from self._calibrated(hits)
             done += len(rows)
 

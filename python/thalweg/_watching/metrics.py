@@ -40,6 +40,8 @@ class WatchCollector(Collector):
         if (computed := status["computed_pulses"]) is not None:
             text = "Number of pulses whose features were computed from samples"
             yield CounterMetricFamily("thalweg_watch_computed_pulses", text, value=computed)
+            share = "Part of the time slices in which features are computed, at present"
+            yield GaugeMetricFamily("thalweg_watch_computed_ratio", share, value=1 / status["slices"][-1][1])
         yield from self._writing(status)
         yield GaugeMetricFamily(
             "thalweg_watch_data_age_seconds", "Time since the last new row, in seconds", value=status["data_age_s"]

@@ -114,6 +114,7 @@ class Watcher:
             else:
                 if counting.look(self._show_now_and_then):
                     self._last_news = time.monotonic()
+                self._follow_load()
                 pause = max(self._interval_s, LEAST_PAUSES * counting.look_s)
             self.catches_up = False
             self._show()
@@ -124,6 +125,8 @@ class Watcher:
         shown = self.counting
         catch_up(counting, lambda: shown.rows, self._check_end)
         before = shown.changes
+        if counting.pairs is not None and counting.pairs.slices is not None:
+            counting.pairs.slices.begin_anew()
         for name, each in counting.detectors.items():
             each.rate = shown.detectors[name].rate
         with self._fitting:
@@ -144,8 +147,13 @@ class Watcher:
         if self._end.is_set():
             raise _EndedError
 
+    def _follow_load(self) -> None:
+        if self.counting.follow_load() and (pairs := self.counting.pairs) is not None:
+            self.log.say(f"features are computed of {pairs.slices}")
+
     def _show_now_and_then(self) -> None:
         self._check_end()
+        self._follow_load()
         if time.monotonic() - self._last_shown > _SHOW_EVERY_S:
             self._show()
 
@@ -227,6 +235,7 @@ class Watcher:
             "applied": windows.toml if (windows := counting.changes.windows) else [],
             "computed": counting.pairs.computed_words() if counting.pairs else "",
             "computed_pulses": counting.pairs.computed_pulses if counting.pairs else None,
+            "slices": counting.pairs.newest_slices() if counting.pairs else None,
             "coincidences": counting.pairs.counts[0] if counting.pairs else None,
             "fit_age_s": None if fit is None else round(time.monotonic() - fit.at_s, 1),
             "fit_coincidences": None if fit is None else fit.coincidences,

@@ -38,9 +38,9 @@ def watch(
         str | None,
         typer.Option(
             help="For runs whose energies are not stored, with --config: compute those of the pulses in one of N "
-            "slices of 10 ms, which all detectors share, or of all pulses.",
-            metavar="1/N|all",
-            show_default="1/10",
+            "slices of 10 ms, which all detectors share, of as many as this machine keeps up with, or of all pulses.",
+            metavar="1/N|auto|all",
+            show_default="auto",
         ),
     ] = None,
     end_with_run: Annotated[
@@ -74,7 +74,7 @@ def watch(
         raise UsageError(f"--silence {silence} is too short (it is 0): give for example 5s")
     access = Access(read_token(token_file) if token_file else "", tuple(host_name or ()))
     options = WatchOptions(*host_and_port(listen, "--listen"), access, Limits(silence_s), ends_with_run=end_with_run)
-    server = Server(Asked(file, signals_of) if config is None else _with_pairs(file, config, slices or "1/10"), options)
+    server = Server(Asked(file, signals_of) if config is None else _with_pairs(file, config, slices or "auto"), options)
 
     def ready() -> None:
         say(f"{file} is shown at {server.url} ({'until the run ends' if end_with_run else 'Ctrl-C ends this'})")
