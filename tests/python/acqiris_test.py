@@ -79,10 +79,10 @@ class TestCard(SourceSuite):
         return self.bench.open()
 
 
-def positions_of(rows: int) -> np.ndarray:
+def positions_of(rows: int, rate: int = RATE) -> np.ndarray:
     """The triggers of the stand-in, in 1/256 of a sample of 10 GS/s."""
     numbers = np.arange(rows, dtype=np.int64)
-    return numbers * (10**10 * 256 // RATE) + numbers * 37 % 256
+    return numbers * (10**10 * 256 // rate) + numbers * 37 % 256
 
 
 @pytest.mark.parametrize("order", ["low-first", "high-first"])

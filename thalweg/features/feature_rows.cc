@@ -5,6 +5,7 @@
 #include <cstring>
 #include <fmt/format.h>
 #include <limits>
+#include <string_view>
 #include <utility>
 
 #include "thalweg/base/assert.h"
@@ -23,6 +24,7 @@ constexpr std::size_t kEnergies = kThinnedLengths + 2;
 constexpr std::size_t kTimes = kThinnedLengths + 3;
 constexpr std::size_t kFlags = kThinnedLengths + 4;
 
+constexpr std::string_view kBegin = "t0"; // a column beside the samples: the time of the first one
 constexpr double kPsPerNs = 1000;
 constexpr double kMostNs = 1e12; // from the timestamp of a record to its pulse
 constexpr std::int64_t kMostPs = std::numeric_limits<std::int64_t>::max();
@@ -90,12 +92,24 @@ void FeatureRows::find_samples(std::size_t field) {
             is_signed = column.scalar == Scalar::int16;
         }
     }
-    for (auto const& place : {places_.t0, places_.dt})
+    for (auto const& place : {places_.t0, places_.dt}) // of the struct
         if (place && !is_time_in_ns(input_, columns_[*place]))
             refuse(columns_[*place].path, "is no real number of the unit ns", "set waveform in [features]");
     if (!places_.dt && options_.sample_period_ns == 0)
         refuse(options_.waveform, "has no time dt from sample to sample", "set sample-period in [features], in ns");
+    if (!places_.t0) find_begin_beside();
     extractor_.emplace(options_.pulse, is_signed);
+}
+
+// Cards that give samples as an array have the time of the first one in a column of its own.
+void FeatureRows::find_begin_beside() {
+    auto const field = place_of(input_.fields, kBegin);
+    auto const column = std::ranges::find(columns_, kBegin, &model::Column::path);
+    if (!field || column == columns_.end() || column->values_per_item != 1) return;
+    auto const ps_per_unit = ps_of_unit(input_.fields[*field].unit);
+    if (ps_per_unit == 0 || (column->scalar != Scalar::float32 && column->scalar != Scalar::float64)) return;
+    places_.t0 = static_cast<std::size_t>(column - columns_.begin());
+    ns_per_t0_ = static_cast<double>(ps_per_unit) / kPsPerNs;
 }
 
 void FeatureRows::find_times() {
@@ -204,10 +218,11 @@ void FeatureRows::measure(source::Batch const& batch) {
         auto const pulse = extractor_->of(samples_of(row), dt_ns);
         auto since_ns = pulse.time_ns;
         if (places_.t0 && (pulse.flags & kNoPulse) == 0)
-            since_ns += real_at(batch.columns[*places_.t0], columns_[*places_.t0].scalar, row);
+            since_ns += ns_per_t0_ * real_at(batch.columns[*places_.t0], columns_[*places_.t0].scalar, row);
         if (!(std::abs(since_ns) < kMostNs)) {
             base::fail_data({fmt::format("table '{}': a pulse is {} ns behind its timestamp", input_.name, since_ns),
-                             fmt::format("'{}/t0' is no time of a record", options_.waveform)});
+                             fmt::format("'{}' is no time of a record",
+                                         places_.t0 ? columns_[*places_.t0].path : options_.waveform + "/dt")});
         }
         auto const since_ps = std::llround(since_ns * kPsPerNs);
         auto time_ps = timestamp_ps(batch, row) + since_ps;

@@ -16,7 +16,9 @@ namespace thalweg::features {
 
 struct FeatureRowOptions {
     FeatureOptions pulse;
-    std::string waveform = "waveform"; // the field of the samples: an array or list, or a struct {t0, dt, values}
+    // The field of the samples: an array or list, or a struct {t0, dt, values}. If it has no t0, that is a real number
+    // with a unit of time beside it, if there is one: from the timestamp to the first sample.
+    std::string waveform = "waveform";
     std::string timestamp = "timestamp";
     double sample_period_ns = 0; // 0: it is in the rows
     // Samples are kept in one of so many slices of time, the same ones in all streams; 1: all, 0: none.
@@ -62,6 +64,7 @@ class FeatureRows {
 
     [[noreturn]] void refuse(std::string const& column, std::string const& why, std::string const& suggestion) const;
     void find_samples(std::size_t field);
+    void find_begin_beside();
     void find_times();
     void make_table(std::size_t field);
     void make_order(std::size_t field);
@@ -77,6 +80,7 @@ class FeatureRows {
     std::vector<model::Column> columns_; // of the input
     Places places_;
     std::uint64_t ps_per_unit_ = 1;
+    double ns_per_t0_ = 1;
     std::uint64_t samples_per_row_ = 0; // 0: lists
     model::Table table_;
     std::vector<std::size_t> order_; // of the columns of a result: the number of an input column, or of what is made

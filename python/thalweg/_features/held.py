@@ -11,6 +11,7 @@ import numpy.typing as npt
 from thalweg import _core
 from thalweg._base.errors import DataError, UsageError
 from thalweg._features.settings import FLAGS, FeatureSettings
+from thalweg._hits.side_by_side import PICOSECONDS
 
 _MOST_NS = 1e12
 """A record begins within so much of its timestamp: more is no time of a record."""
@@ -43,15 +44,28 @@ def check_samples(table: Any, settings: FeatureSettings) -> None:
             )
 
 
+def begin_column(table: Any, settings: FeatureSettings) -> tuple[str, float] | None:
+    """Returns the column beside the samples that has the time of the first one, from the timestamp on, and how many ns
+    its unit has, or None: it is in the samples, or there is none."""
+    found, begin = table.schema[settings.waveform], table.schema["t0"] if "t0" in table.schema else None
+    is_struct_with_begin = found.name == "struct" and "t0" in dict(found.members)
+    if begin is None or is_struct_with_begin or begin.name not in ("float32", "float64"):
+        return None
+    return ("t0", PICOSECONDS[begin.unit] * 1e-3) if begin.unit in PICOSECONDS else None
+
+
 def _refused(table: Any, column: str, why: str, what: str) -> UsageError:
     return UsageError(
         f"the pulses of table '{table.name}' have no features: column '{column}' {why}: {what} in [features]"
     )
 
 
-def pulses_of(rows: Any, settings: FeatureSettings) -> Pulses:
+def pulses_of(rows: Any, settings: FeatureSettings, begin: tuple[str, float] | None = None) -> Pulses:
     """Returns the features of rows that have the column of samples. Raises UsageError if a sampling period is not
-    known, and DataError if a record begins at no time that can be."""
+    known, and DataError if a record begins at no time that can be.
+
+    begin: as `begin_column` returns it. Its column is in the rows then.
+    """
     waveform = rows[settings.waveform]
     is_struct = not isinstance(waveform, np.ndarray) and not hasattr(waveform, "offsets")
     values = waveform["values"] if is_struct else waveform
@@ -68,12 +82,14 @@ def pulses_of(rows: Any, settings: FeatureSettings) -> Pulses:
     energies, times, flags = np.empty(count, np.float32), np.empty(count), np.empty(count, np.uint16)
     extractor = _core.FeatureExtractor(settings.to_core("").pulse, content.dtype == np.int16)
     extractor.extract(np.ascontiguousarray(content), lengths, periods, energies, times, flags)
-    since_ns = times + (np.asarray(waveform["t0"], np.float64) if "t0" in members else 0.0)
+    begins = members["t0"] if "t0" in members else np.zeros(count) if begin is None else rows[begin[0]]
+    since_ns = times + np.asarray(begins, np.float64) * (1.0 if begin is None else begin[1])
     since_ns[(flags & FLAGS["no-pulse"]) != 0] = 0.0
     if not (np.abs(since_ns) < _MOST_NS).all():
         row = int(np.argmin(np.abs(since_ns) < _MOST_NS))
+        column, unit = (f"{settings.waveform}/t0", " ns") if begin is None else (begin[0], "")
         raise DataError(
-            f"column '{settings.waveform}/t0' is {waveform['t0'][row]} ns in row {row} of those that were read at once "
-            "(a time in a record is needed): set waveform in [features]"
+            f"column '{column}' is {begins[row]}{unit} in row {row} of those that were read at once (a time in a record "
+            "is needed): set waveform in [features]"
         )
     return Pulses(energies, np.rint(since_ns * 1e3).astype(np.int64), flags)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from thalweg._base.errors import UsageError
-from thalweg._features.held import check_samples, pulses_of
+from thalweg._features.held import begin_column, check_samples, pulses_of
 from thalweg._features.settings import FLAGS, FeatureSettings
 from thalweg._hits.side_by_side import PICOSECONDS, Hits, picoseconds
 from thalweg.tdpac.config import TdpacConfig
@@ -36,6 +36,8 @@ class HitColumns:
     made: FeatureSettings | None = None
     """How times, flags and, if `energy` is empty, energies are made of samples."""
     rejected_flags: int = 0
+    begin: tuple[str, float] | None = None
+    """As `begin_column` returns it, if features are made."""
     hits: int = 0
     rejected: Counter[str] = field(default_factory=Counter)
 
@@ -47,7 +49,7 @@ class HitColumns:
         done = 0
         columns = [each for each in (self.times, self.energy, self.flags) if each]
         if self.made is not None:
-            columns.append(self.made.waveform)
+            columns += [self.made.waveform, *([self.begin[0]] if self.begin else [])]
         for rows in table.batches(columns, rows=_ROWS):
             yield self.of_rows(rows, None if kept is None else kept[done : done + len(rows)])
             done += len(rows)
@@ -57,7 +59,7 @@ class HitColumns:
         if self.made is None:
             energies, flags = rows[self.energy], rows[self.flags] if self.flags else None
         else:
-            pulses = pulses_of(rows, self.made)
+            pulses = pulses_of(rows, self.made, self.begin)
             times = times + pulses.since_ps
             if rows[self.times].dtype.kind == "u":  # as those that are stored beside such timestamps
                 times = np.maximum(times, 0)
@@ -112,7 +114,8 @@ def columns_of(
         check_samples(table, config.features)
         energy = config.energy if config.energy in schema else ""
         unit = _unit(table, config.timestamp)
-        return HitColumns(table.name, config.timestamp, unit, energy, "", config.features, rejected)
+        begin = begin_column(table, config.features)
+        return HitColumns(table.name, config.timestamp, unit, energy, "", config.features, rejected, begin)
     if config.energy not in schema:
         return None
     return HitColumns(table.name, config.timestamp, _unit(table, config.timestamp), config.energy)
