@@ -74,6 +74,30 @@ def test_peaks_are_found_where_they_are() -> None:
     assert peak_in(EnergyHistogram(650), (123, 143)) is None
 
 
+def test_a_peak_that_becomes_broader_is_told_from_chance() -> None:
+    rng = np.random.default_rng(6)
+
+    def hits(sigma: float) -> np.ndarray:
+        return rng.permutation(np.concatenate([rng.uniform(0, 600, 14_000), rng.normal(133, sigma, 6000)]))
+
+    for factor, is_worse in ((1.0, False), (1.2, False), (0.8, False), (1.6, True), (2.0, True)):
+        energies = EnergyHistogram(650)
+        energies.add(hits(4.2))
+        for _ in range(3):
+            energies.add(hits(4.2 * factor))
+        first, peak = (peak_in(energies, (123, 143), of_first=each) for each in (True, False))
+        assert first is not None
+        assert peak is not None
+        assert first.width == pytest.approx(2.355 * 4.2, rel=0.07)
+        assert peak.width == pytest.approx(2.355 * 4.2 * factor, rel=0.2)
+        assert peak.is_broader_than(first) == is_worse
+        assert not first.is_broader_than(peak) or factor < 0.8
+    few = EnergyHistogram(650)
+    few.add(np.concatenate([hits(4.2)[:1000], hits(8.4)[:1000]]))
+    first, peak = (peak_in(few, (123, 143), of_first=each) for each in (True, False))
+    assert first is None or peak is None or not peak.is_broader_than(first)
+
+
 def test_that_idle_time_is_refused_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise PermissionError(errno.EPERM, "Operation not permitted")

@@ -154,19 +154,19 @@ def test_silent_and_flooding_detectors_and_missing_peaks_are_alarms(tmp_path: Pa
     config.write_text("places = [[1, 0, 0], [0, 1, 0], [0, 0, 1]]\nrange = [-20, 40]\nbin = 1\n")
     rng = np.random.default_rng(1)
 
-    def energies(count: int, peak: float) -> np.ndarray:
-        found = np.where(rng.random(count) < 0.5, rng.normal(peak, 4, count), rng.normal(482, 7, count))
+    def energies(count: int, peak: float, sigma: float) -> np.ndarray:
+        found = np.where(rng.random(count) < 0.5, rng.normal(peak, 4, count), rng.normal(482, sigma, count))
         return found.astype(np.float32)
 
     with tw.create(path, dict.fromkeys("abc", HIT), tuning=OFTEN) as out:
         producers = {name: out.producer(name) for name in "abc"}
         clock = 0
 
-        def second(counts: dict[str, int], peaks: dict[str, float]) -> None:
+        def second(counts: dict[str, int], peaks: dict[str, float], sigma: float = 7) -> None:
             nonlocal clock
             for name, count in counts.items():
                 times = np.sort(rng.integers(clock, clock + 10**9, count)).astype(np.uint64)
-                producers[name].append(timestamp=times, energy=energies(count, peaks.get(name, 133)))
+                producers[name].append(timestamp=times, energy=energies(count, peaks.get(name, 133), sigma))
             clock += 10**9
 
         for _ in range(20):
@@ -186,6 +186,11 @@ def test_silent_and_flooding_detectors_and_missing_peaks_are_alarms(tmp_path: Pa
                 second({"a": 500, "b": 500, "c": 30_000}, {"c": 300})
             page.until(lambda: ("no peak", "c") in page.kinds() and ("silent", "b") not in page.kinds())
             assert any("silent, b: this is over" in line for line in page.status["log"])
+            assert "resolution" not in {kind for kind, _ in page.kinds()}
+            second({"a": 500, "b": 12_000, "c": 500}, {})
+            second({"a": 500, "b": 60_000, "c": 500}, {}, sigma=14)
+            page.until(lambda: ("resolution", "b") in page.kinds())
+            assert {table for kind, table in page.kinds() if kind == "resolution"} == {"b"}
             page.until(lambda: ("no rows", "") in page.kinds())
 
 

@@ -27,6 +27,8 @@ class EnergyHistogram:
         self.counts: Counts = np.zeros(BINS, np.int64)
         self.outside = 0
         """Energies that are negative, no numbers, or behind the last bin."""
+        self.first: Counts = np.zeros(BINS, np.int64)
+        """The first 20,000 hits."""
         self._older: Counts = np.zeros(BINS, np.int64)
         self._newer: Counts = np.zeros(BINS, np.int64)
 
@@ -54,6 +56,8 @@ class EnergyHistogram:
         self.outside += len(values) - len(inside)
         bins = np.minimum((inside * (1 / self.width)).astype(np.intp), BINS - 1)
         new = np.bincount(bins, minlength=BINS)
+        if (missing := RECENT - int(self.first.sum())) > 0:
+            self.first += np.bincount(bins[:missing], minlength=BINS)
         self.counts += new
         if len(bins) >= RECENT:
             self._newer = np.bincount(bins[-RECENT:], minlength=BINS)
@@ -66,7 +70,8 @@ class EnergyHistogram:
         needed = math.floor(math.log2(max(1.0, largest) / (self.width * BINS))) + 1
         for _ in range(min(needed, _MOST_DOUBLINGS)):
             self.width *= 2
-            self.counts, self._older, self._newer = map(_halved, (self.counts, self._older, self._newer))
+            self.counts, self.first = map(_halved, (self.counts, self.first))
+            self._older, self._newer = map(_halved, (self._older, self._newer))
 
 
 def _halved(counts: Counts) -> Counts:

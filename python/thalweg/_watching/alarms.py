@@ -13,7 +13,19 @@ from thalweg._hits.peaks import peak_in
 from thalweg._watching.counting import Counting
 from thalweg._watching.detectors import Detector
 
-KINDS = ("silent", "flooding", "no peak", "drift", "late", "outside", "no rows", "refused", "not written", "reading")
+KINDS = (
+    "silent",
+    "flooding",
+    "no peak",
+    "drift",
+    "resolution",
+    "late",
+    "outside",
+    "no rows",
+    "refused",
+    "not written",
+    "reading",
+)
 _LOG_LINES = 100
 
 
@@ -71,6 +83,10 @@ def _of_energies(each: Detector, limits: Limits) -> list[Alarm]:
         elif peak is not None and peak.has_drifted:
             far = f"{abs(peak.off):.0%} of half its width from its middle"
             found.append(Alarm("drift", each.name, f"the peak in {where} is at {peak.centre:.4g}, {far}"))
+        first = peak_in(each.energies, window, of_first=True)
+        if peak is not None and first is not None and peak.is_broader_than(first):
+            wide = f"{peak.width:.3g} wide (full width at half maximum), and was {first.width:.3g} in the beginning"
+            found.append(Alarm("resolution", each.name, f"the peak in {where} is {wide}"))
     outside = each.energies.outside
     if not each.windows and each.rows > 100 and outside > limits.outside * each.rows:
         found.append(Alarm("outside", each.name, f"{outside:,} energies of {each.name} are negative or no numbers"))
