@@ -40,7 +40,7 @@ template <typename Value> model::Table table_of() {
     Field const values{.name = "values", .kind = Kind::list, .members = {{.scalar = Scalar::uint16}}};
     return {.name = "ch0",
             .fields = {{.name = "timestamp", .scalar = kScalarOf<Value>, .unit = "ns"},
-                       {.name = "waveform", .kind = Kind::structure, .members = {values}}}};
+                       {.name = "waveform", .kind = Kind::record, .members = {values}}}};
 }
 
 features::FeatureRowOptions options_of_test() { return {.pulse = {.bits = 10}, .sample_period_ns = 1}; }
@@ -91,7 +91,7 @@ constexpr std::size_t kEnergy = 3, kTime = 4, kFlags = 5;
 
 TEST(PulseProducer, AppendsWhatASourceWithFeaturesGives) {
     auto const card = source::make_digitizer(
-        {.channels = 1, .record_limit = 500, .record_samples = 256, .pool_pulses = 64});
+        {.channels = 1, .record_samples = 256, .pool_pulses = 64, .record_limit = 500});
     features::FeatureRowOptions const options{.pulse = {.bits = 10, .gate_begin_ns = -1, .gate_end_ns = 10}};
     auto const expected = rows_of(*features::with_features(*card, options, "{}"), 0);
     ASSERT_EQ(expected.rows, 500u);
@@ -175,7 +175,7 @@ TEST(PulseProducer, RowsThatDoNotFitTheTableAreRefusedAndLeaveNothingBehind) {
                    "column 'timestamp': 15 bytes were given (2 items of 8 bytes are needed)"),
               "");
     EXPECT_EQ(says(refused({bytes_of(times), bytes_of(lengths), bytes_of(samples).first(2 * kSamples)}),
-                   "column 'waveform/values/item': 400 bytes were given (400 items of 2 bytes are needed)"),
+                   "column 'waveform/values/*': 400 bytes were given (400 items of 2 bytes are needed)"),
               "");
     // The sum of lengths, or of their bytes, has no place in 64 bits.
     for (auto const most : {std::numeric_limits<std::uint64_t>::max(), std::uint64_t{1} << 63}) {

@@ -31,13 +31,20 @@ class Peak:
     centre_error: float
     off: float
     """How far its centre is from the middle of the window, in halves of the window's width."""
-    width: float
-    """Its full width at half maximum, if it is a Gauss curve."""
-    width_error: float
+    half: float
+    """Half the width of the window."""
+    spread: float
+    """The variance that is seen in the window, in halves of its width squared."""
+    spread_error: float
 
     @property
     def is_there(self) -> bool:
         return self.counts > _SIGNIFICANT * self.error
+
+    @property
+    def width(self) -> float:
+        """Its full width at half maximum, if it is a Gauss curve."""
+        return self.half * _width_of(self.spread)
 
     @property
     def has_drifted(self) -> bool:
@@ -47,8 +54,9 @@ class Peak:
         """Whether its resolution is worse than another one's, by much and by more than chance."""
         if not (self.is_there and other.is_there):
             return False
-        error = math.hypot(self.width_error, BROADENING * other.width_error)
-        return self.width - BROADENING * other.width > _SIGNIFICANT * error
+        seen = other.spread, other.spread + other.spread_error
+        limit, most = (_spread_of(BROADENING * _width_of(each)) for each in seen)
+        return self.spread - limit > math.hypot(self.spread_error, most - limit)
 
 
 def peak_in(energies: EnergyHistogram, window: tuple[float, float], of_first: bool = False) -> Peak | None:
@@ -72,13 +80,13 @@ def peak_in(energies: EnergyHistogram, window: tuple[float, float], of_first: bo
     total, error = float(net.sum()), math.sqrt(float(variance.sum() + (left + right) / side * len(inside) ** 2 / 4))
     middle, half = (window[0] + window[1]) / 2, (window[1] - window[0]) / 2
     if total <= _SIGNIFICANT * error:
-        return Peak(total, error, middle, math.inf, 0.0, 0.0, math.inf)
+        return Peak(total, error, middle, math.inf, 0.0, half, 0.0, math.inf)
     centre = float((net * places).sum()) / total
     centre_error = math.sqrt(float((variance * (places - centre) ** 2).sum())) / total
     spread = float((net * (places - centre) ** 2).sum()) / total
     spread_error = math.sqrt(float((variance * ((places - centre) ** 2 - spread) ** 2).sum())) / total
-    width, width_error = _width_of(spread / half**2, spread_error / half**2)
-    return Peak(total, error, centre, centre_error, (centre - middle) / half, width * half, width_error * half)
+    off = (centre - middle) / half
+    return Peak(total, error, centre, centre_error, off, half, spread / half**2, spread_error / half**2)
 
 
 def _spread_by_width() -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
@@ -94,7 +102,10 @@ def _spread_by_width() -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]
 _WIDTHS, _SPREADS = _spread_by_width()
 
 
-def _width_of(spread: float, error: float) -> tuple[float, float]:
-    """Returns the full width at half maximum of a peak with this variance in its window, and the error."""
-    width, low, high = np.interp([spread, spread - error, spread + error], _SPREADS, _WIDTHS)
-    return float(width), float(max(width - low, high - width))
+def _width_of(spread: float) -> float:
+    """Returns the full width at half maximum of a peak that has this variance in its window."""
+    return float(np.interp(spread, _SPREADS, _WIDTHS))
+
+
+def _spread_of(width: float) -> float:
+    return float(np.interp(width, _WIDTHS, _SPREADS))

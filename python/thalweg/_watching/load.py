@@ -45,5 +45,5 @@ class Load:
 def _step(one_of: int, load: float, most: float) -> int:
     if load > most:
         return next((each for each in STEPS if each > one_of and each >= one_of * load / most), max(one_of, STEPS[-1]))
-    enough = next(each for each in (*STEPS, one_of) if each >= one_of * load / (_ROOM * most))
-    return min(one_of, enough)
+    enough = (each for each in STEPS if each >= one_of * load / (_ROOM * most))
+    return min(one_of, next(enough, one_of))
