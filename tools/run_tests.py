@@ -43,6 +43,7 @@ SECONDS = {
     "tests/nodes/status_test.py": 15,
     "tests/python/alerts_test.py": 12,
     "tests/python/c_source_test.py": 25,
+    "tests/python/card_features_test.py": 20,
     "tests/python/card_program_test.py": 15,
     "tests/python/checkpoint_strategies_test.py": 25,
     "tests/python/cli_test.py": 45,
@@ -93,7 +94,7 @@ SECONDS = {
     "tests/python/watch_apply_test.py": 60,
     "tests/python/watch_proposal_test.py": 15,
     "tests/python/watch_test.py": 75,
-    "tests/python/watch_waveforms_test.py": 30,
+    "tests/python/watch_waveforms_test.py": 40,
 }
 SECONDS_OF_OTHERS = 6
 SECONDS_AT_A_TIME = 36  # a process takes a second to begin, so short files share one

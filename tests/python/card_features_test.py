@@ -61,8 +61,10 @@ def without_features(run: Path, tables: list[str], made: list[str]) -> Path:
     """Returns a run that has the same rows, and what the card gives."""
     path = run.with_name("samples.h5")
     with tw.open(run) as whole:
-        schema = {name: {column: type_ for column, type_ in whole[name].schema.items() if column not in made}
-                  for name in tables}
+        schema = {
+            name: {column: type_ for column, type_ in whole[name].schema.items() if column not in made}
+            for name in tables
+        }
         with tw.create(path, schema) as out:
             for name in tables:
                 with out.producer(name) as producer:

@@ -98,9 +98,8 @@ def test_a_tenth_is_computed_until_the_load_is_known(files: Path) -> None:
     with watched(files / "samples.h5", "--config", files / "tdpac.toml") as server, viewer(server) as page:
         page.until(lambda: page.status["state"] == "read to its end")
         pulses = expected(files / "stored.h5", 10)[1]
-        assert f"one of 10 slices of 10 ms at present, which follows the load ({pulses:,} so far)" in (
-            page.status["computed"]
-        )
+        share = "one of 10 slices of 10 ms at present, which follows the load"
+        assert f"{share} ({pulses:,} so far)" in page.status["computed"]
         text = server.get("/metrics").body.decode()
         assert f"thalweg_watch_computed_pulses_total {pulses}.0" in text
         assert "thalweg_watch_computed_ratio 0.1" in text

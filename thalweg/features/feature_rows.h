@@ -41,10 +41,10 @@ class FeatureRows {
     // Throws base::UsageError, which names table and column, if the table has no samples or times that can be used.
     FeatureRows(model::Table const& table, FeatureRowOptions const& options);
 
-    // The table of the rows that it gives: that of the samples, with energy (float32, ADC * ns), time (ps; uint64 if the
-    // timestamps are uint64, else int64) and flags (uint16) behind the other fields. An energy that the table has
-    // already stays, and there is no other one; if there is a `time` or `flags` already, these are called pulse_time and
-    // pulse_flags. Thinned samples are lists, which are empty in the other rows.
+    // The table of the rows that it gives: that of the samples, with energy (float32, ADC * ns), time (ps; uint64 if
+    // the timestamps are uint64, else int64) and flags (uint16) behind the other fields. An energy that the table has
+    // already stays, and there is no other one; if there is a `time` or `flags` already, these are called pulse_time
+    // and pulse_flags. Thinned samples are lists, which are empty in the other rows.
     model::Table const& table() const { return table_; }
 
     // Returns the rows of a batch with their features; its bytes stay until the next call. If timestamps are

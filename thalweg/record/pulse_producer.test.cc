@@ -90,8 +90,8 @@ template <typename Value> std::vector<Value> values_of(source::RowSet const& row
 constexpr std::size_t kEnergy = 3, kTime = 4, kFlags = 5;
 
 TEST(PulseProducer, AppendsWhatASourceWithFeaturesGives) {
-    auto const card = source::make_digitizer(
-        {.channels = 1, .record_samples = 256, .pool_pulses = 64, .record_limit = 500});
+    auto const card =
+        source::make_digitizer({.channels = 1, .record_samples = 256, .pool_pulses = 64, .record_limit = 500});
     features::FeatureRowOptions const options{.pulse = {.bits = 10, .gate_begin_ns = -1, .gate_end_ns = 10}};
     auto const expected = rows_of(*features::with_features(*card, options, "{}"), 0);
     ASSERT_EQ(expected.rows, 500u);
@@ -180,7 +180,8 @@ TEST(PulseProducer, RowsThatDoNotFitTheTableAreRefusedAndLeaveNothingBehind) {
     // The sum of lengths, or of their bytes, has no place in 64 bits.
     for (auto const most : {std::numeric_limits<std::uint64_t>::max(), std::uint64_t{1} << 63}) {
         std::vector<std::uint64_t> const too_long{most, most};
-        EXPECT_EQ(says(refused({bytes_of(times), bytes_of(too_long), bytes_of(samples)}), "column 'waveform/values"), "");
+        auto const said = refused({bytes_of(times), bytes_of(too_long), bytes_of(samples)});
+        EXPECT_EQ(says(said, "column 'waveform/values"), "");
     }
     std::vector<std::uint64_t> const far{1000, std::numeric_limits<std::uint64_t>::max()};
     EXPECT_EQ(says(refused({bytes_of(far), bytes_of(lengths), bytes_of(samples)}), "cannot be counted in ps"), "");

@@ -47,7 +47,7 @@ def check_samples(table: Any, settings: FeatureSettings) -> None:
 def begin_column(table: Any, settings: FeatureSettings) -> tuple[str, float] | None:
     """Returns the column beside the samples that has the time of the first one, from the timestamp on, and how many ns
     its unit has, or None: it is in the samples, or there is none."""
-    found, begin = table.schema[settings.waveform], table.schema["t0"] if "t0" in table.schema else None
+    found, begin = table.schema[settings.waveform], table.schema.get("t0")
     is_struct_with_begin = found.name == "struct" and "t0" in dict(found.members)
     if begin is None or is_struct_with_begin or begin.name not in ("float32", "float64"):
         return None
@@ -89,7 +89,7 @@ def pulses_of(rows: Any, settings: FeatureSettings, begin: tuple[str, float] | N
         row = int(np.argmin(np.abs(since_ns) < _MOST_NS))
         column, unit = (f"{settings.waveform}/t0", " ns") if begin is None else (begin[0], "")
         raise DataError(
-            f"column '{column}' is {begins[row]}{unit} in row {row} of those that were read at once (a time in a record "
-            "is needed): set waveform in [features]"
+            f"column '{column}' is {begins[row]}{unit} in row {row} of those that were read at once (a time in a "
+            "record is needed): set waveform in [features]"
         )
     return Pulses(energies, np.rint(since_ns * 1e3).astype(np.int64), flags)

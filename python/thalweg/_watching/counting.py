@@ -78,7 +78,8 @@ class Counting:
         """How far the newest hit of a detector is behind the newest one of all; without a hit, the first one of all."""
         reached = detector.newest_ps
         if reached is None:
-            reached = min((each.first_ps for each in self.detectors.values() if each.first_ps is not None), default=None)
+            begins = (each.first_ps for each in self.detectors.values() if each.first_ps is not None)
+            reached = min(begins, default=None)
         newest = self.newest_ps
         return 0.0 if newest is None or reached is None else (newest - reached) * 1e-12
 

@@ -21,7 +21,7 @@ from thalweg._watching.load import Load
 SLICE_PS = 10_000_000_000
 _MOST = 1_000_000
 _FIRST_ONE_OF = 10
-"""Of an unknown load."""
+"""The share until the load is known."""
 _CLOSE_ROWS = 64
 """Rows that lie between two slices of a piece are read with them if they are fewer: a page has some rows."""
 
@@ -42,7 +42,7 @@ class Slices:
 
     @property
     def one_of(self) -> int:
-        """Of the newest slices."""
+        """The share of the newest slices."""
         return int(self._one_of[-1])
 
     @property
