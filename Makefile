@@ -18,7 +18,7 @@ export PYTHON
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build docs test test-root test-hdf5-2 demo demo-readout manual metrics sdist campaign kills doors devices laws foreign judges planted bench asan tsan fuzz check lint format install wheel clean check-deploy build-packages test-packages judges-packages bench-packages lint-packages root-judges-packages check-arm arm-packages wheel-packages deploy-packages
+.PHONY: help build docs test test-root test-hdf5-2 demo demo-readout manual metrics sdist campaign kills doors devices laws foreign judges planted bench asan tsan fuzz check lint format install wheel clean check-deploy image build-packages test-packages judges-packages bench-packages lint-packages root-judges-packages check-arm arm-packages wheel-packages deploy-packages
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -46,9 +46,12 @@ demo: build ## Record ten seconds from six emulated digitizers, verify, and draw
 demo-readout: build ## Read an emulated FELIX card out into a file: a card, a handler and a collector; verify, and draw
 	@$(venv)/python tools/demo_readout.py $(venv)/thalweg
 
-check-deploy: deploy-packages .venv/deploy build/apiserver/installed ## Give the manifests to a real API server of Kubernetes, which is built once, with Go
-	@cmake --preset default >/dev/null
+check-deploy: deploy-packages .venv/deploy build/apiserver/installed ## Give the manifests to a real API server, and run them in real containers, as root; needs Go
+	@if [ "$$(id -u)" -eq 0 ]; then $(MAKE) --no-print-directory image; \
+	else echo "Containers are left out, since only root may run them" >&2; fi
 	@OPENBLAS_NUM_THREADS=1 $(venv)/python -m pytest tests/deploy
+
+image: deploy-packages build/image/installed ## Build the image of the Containerfile without a daemon, build/image/oci, as root
 
 campaign: test-packages ## Play recordings on a simulated machine for SECONDS, and add up what was tried
 	@cmake --preset default >/dev/null
@@ -194,6 +197,10 @@ build/microhttpd/installed: tools/build_microhttpd | build-packages
 
 # It needs go, and some minutes once.
 build/apiserver/installed: tools/build_apiserver $(wildcard tests/deploy/apiserver/*) | build-packages
+	@$< $(@D)
+	@touch $@
+
+build/image/installed: tools/build_image Containerfile .venv/package
 	@$< $(@D)
 	@touch $@
 
