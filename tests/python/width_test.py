@@ -99,7 +99,7 @@ def test_inspect_shows_whole_numbers_in_a_narrow_terminal(run_file: Path, width:
         assert word in text
 
 
-@pytest.mark.parametrize("width", [20, 40, *WIDTHS])
+@pytest.mark.parametrize("width", [20, 40, 120])
 def test_the_live_table_of_record_shows_whole_numbers(width: int) -> None:
     snapshot = busy(3)
     numbers = ["1,000", "21 MB/s", "5,000", "0.300", "50%", "25%", "10.00%", "500", "3,000", "63 MB/s", "15,000"]
@@ -108,6 +108,17 @@ def test_the_live_table_of_record_shows_whole_numbers(width: int) -> None:
     text = " ".join(lines)
     for name in ("records/s", "raw/s", "stored/raw", "buffers", "on board", "dead time", "lost", "Ctrl-C"):
         assert name in text
+
+
+@pytest.mark.parametrize("width", [60, 80])
+def test_a_channel_has_one_line_in_a_terminal_that_is_not_very_narrow(width: int) -> None:
+    lines = printed(progress_view(busy(3), width, 40), width)
+    check(lines, ["1,000", "21 MB/s", "5,000", "10.00%", "500", "3,000", "63 MB/s", "15,000"], width)
+    (headings,) = [line for line in lines if line.startswith("channel")]
+    assert ("stored/raw" in headings, "on board" in headings) == (False, width == 80)
+    assert all(name in headings for name in ("records/s", "raw/s", "records", "dead time", "lost"))
+    begin = lines.index(headings)
+    assert [line.split()[0] for line in lines[begin + 1 : begin + 5]] == ["ch0", "ch1", "ch2", "together"]
 
 
 @pytest.mark.parametrize("width", WIDTHS)

@@ -19,6 +19,8 @@ from thalweg._schema.schema import Schema, schema
 ENTRY_POINTS = "thalweg.sources"
 _CALLS = ("describe", "start", "next", "stop")
 _SLOW_CALLS = ("units", "read")
+OF_RECORDER = ("source", "name", "kind", "every", "on-loss", "deadline", "open-deadline")
+"""Keys of a device that are no settings of its class."""
 _KEYS = ("tables", "clock", "lanes", "settings", "notes")
 _OF_CLOCK = ("column", "restarts", "marker", "domain")
 _INTEGERS = ("int64", "uint64")
@@ -107,11 +109,19 @@ def check_settings(source: str, maker: Callable[..., Any], settings: Mapping[str
         known = [each.name for each in parameters if each.kind is not each.VAR_POSITIONAL]
         for name in settings:
             if name not in known:
-                raise UsageError(f"{source} has no setting '{name}'{suggestion(name, known)}")
+                raise UsageError(f"{source} has no setting '{name}'{_setting_meant(name, known)}")
     for each in parameters:
         is_one = each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)
         if is_one and each.default is each.empty and each.name not in settings:
             raise UsageError(f"{source} needs the setting '{each.name}': give it")
+
+
+def _setting_meant(name: str, known: Sequence[str]) -> str:
+    """Returns what was probably meant: a setting of the class, or a key of the recorder that is written otherwise."""
+    of_recorder = name.replace("_", "-")
+    if of_recorder != name and of_recorder in OF_RECORDER:
+        return f" (the key of a device for the recorder is '{of_recorder}'): write it so"
+    return suggestion(name, known)
 
 
 def description_of(source: str, given: Any, settings: Mapping[str, Any]) -> Description:
@@ -183,6 +193,9 @@ def _clock(source: str, made: Schema, given: Mapping[str, Any]) -> ClockColumn |
                 "int64"
             )
         return ClockColumn(column, units.pop(), bool(given.get("restarts", False)), tuple(usable), marker)
+    if "column" in given and not having:
+        names = dict.fromkeys(name for table in made.tables for name in table)
+        raise UsageError(f"the clock of {source} is column '{column}', which no table has{suggestion(column, names)}")
     if "column" in given or given.get("restarts") or given.get("marker"):
         raise UsageError(
             f"column '{column}' of {source} cannot be its clock: make it int64 or uint64, with one unit of "

@@ -21,6 +21,7 @@ from thalweg.sources import DeviceLost, Overflow
 _TIMEOUT_S = 0.1  # of next: so long a silent device keeps a request waiting
 _IDLE_PAUSE_S = 0.001  # if a device returns before its timeout
 _COUNT_S = 0.25
+_DRAIN_IS_LONG_S = 2.0  # then a device that gives rows after stop is told of
 _DRAIN_DEADLINES = 6  # so many deadlines a device has to hand out what it had when it was stopped
 
 
@@ -94,7 +95,7 @@ class Lanes:
         self._next_count_s = 0.0
         self._counting = threading.Lock()
         self._overflows = 0
-        self._empty_by_s = math.inf
+        self._empty_by_s = self._long_by_s = math.inf
 
     @property
     def rows(self) -> int:
@@ -174,9 +175,8 @@ class Lanes:
             if not took or time.monotonic() >= next_idle_s:
                 self._lanes[lane].idle()
                 next_idle_s = time.monotonic() + _TIMEOUT_S
-            if took and stopped and time.monotonic() >= self._empty_by_s:
-                seconds = _DRAIN_DEADLINES * self._deadline_s
-                raise DeviceLost(f"next still has rows {seconds:g} s after stop, and should return None at some time")
+            if took and stopped:
+                self._check_drain()
             if not took and (stopped or (lane in self._ended and self._has_stopped)):
                 break
             if not took:
@@ -184,6 +184,15 @@ class Lanes:
         if lane > 0 and self._error is None:
             self._count(lane)  # a producer that is finished shows no more
             self._lanes[lane].finish()  # the file of a rotation waits for it
+
+    def _check_drain(self) -> None:
+        """Tells of a device that gives rows long after stop. Raises DeviceLost if it does so for too long."""
+        now_s, most_s = time.monotonic(), _DRAIN_DEADLINES * self._deadline_s
+        if now_s >= self._empty_by_s:
+            raise DeviceLost(f"next still has rows {most_s:g} s after stop, and should return None at some time")
+        if now_s >= self._long_by_s:
+            self._long_by_s = math.inf
+            self._tell({"event": "draining", "after_s": _DRAIN_IS_LONG_S, "most_s": most_s})
 
     def _take(self, lane: int, timeout_s: float) -> bool:
         """Takes the next rows. Returns whether there were any."""
@@ -235,6 +244,7 @@ class Lanes:
         with self._alone():
             self._call("stop", self._device.stop)
             self._empty_by_s = time.monotonic() + _DRAIN_DEADLINES * self._deadline_s
+            self._long_by_s = time.monotonic() + _DRAIN_IS_LONG_S
             self._has_stopped = True
 
     def _restart(self, overflow: Overflow) -> None:

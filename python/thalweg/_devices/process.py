@@ -9,6 +9,7 @@ does this process. What a plug-in prints goes to the log of the recorder.
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import os
 import signal
@@ -38,6 +39,8 @@ class Recorder:
     def __init__(self) -> None:
         self._out = os.fdopen(os.dup(1), "w")
         os.dup2(2, 1)  # what is printed is no message
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(line_buffering=True)  # it is there also if the process dies
         self._lock = threading.Lock()
         self.deadline_s = 10.0
 
@@ -82,7 +85,7 @@ def record(recorder: Recorder, board: Board) -> None:
         raise
     except (TypeError, ValueError) as error:
         traceback.print_exc()
-        raise UsageError(f"{name} cannot be opened ({text_of(error)}, at {_place(error)})") from None
+        raise UsageError(f"{name} cannot be opened ({_text_at(error)})") from None
     board.begin(0, "describe", deadline_s)
     description = description_of(name, device.describe(), settings)
     board.end(0)
@@ -143,17 +146,20 @@ def main() -> int:
         return 1
     except Exception as error:  # a plug-in may raise anything
         traceback.print_exc()
-        recorder.tell(lost=f"{text_of(error)}, at {_place(error)}")
+        recorder.tell(lost=_text_at(error))
         return 1
     finally:
         board.begin(0, "close", recorder.deadline_s)  # a thread of a library may keep the process
     return 0
 
 
-def _place(error: BaseException) -> str:
-    """Returns the file and the line that raised the error."""
-    last = traceback.extract_tb(error.__traceback__)[-1]
-    return f"{os.path.basename(last.filename)}:{last.lineno}"
+def _text_at(error: BaseException) -> str:
+    """Returns what the error says, and the file and the line that raised it. A syntax error says itself where it is."""
+    if isinstance(error, SyntaxError):
+        return text_of(error)
+    frames = traceback.extract_tb(error.__traceback__)
+    last = next((each for each in reversed(frames) if not each.filename.startswith("<frozen ")), frames[-1])
+    return f"{text_of(error)}, at {os.path.basename(last.filename)}:{last.lineno}"
 
 
 if __name__ == "__main__":

@@ -9,7 +9,13 @@ from thalweg._base.errors import UsageError
 from thalweg._base.toml_tables import check_names, read_tables
 from thalweg._recording.options import RecordOptions
 
+
+def _is_list(field: "dataclasses.Field[Any]") -> bool:
+    return "list[str]" in str(field.type)
+
+
 NAMES = [field.name.rstrip("_").replace("_", "-") for field in dataclasses.fields(RecordOptions)]
+_LISTS = [field.name.rstrip("_").replace("_", "-") for field in dataclasses.fields(RecordOptions) if _is_list(field)]
 _FIELDS = dict(zip(NAMES, [field.name for field in dataclasses.fields(RecordOptions)], strict=True))
 
 
@@ -22,6 +28,10 @@ def load_options(path: Path) -> dict[str, Any]:
         if not isinstance(tables, list):
             raise UsageError(f"{path}: 'device' is not a list of tables: write [[device]]")
         values["device"] = [each if isinstance(each, str) else json.dumps(each, default=str) for each in tables]
+    for name, value in values.items():
+        if name in _LISTS and not isinstance(value, list):
+            text = json.dumps(value if isinstance(value, str) else str(value), ensure_ascii=False)
+            raise UsageError(f"{path}: '{name}' is not a list (it can be given several times): write {name} = [{text}]")
     return {_FIELDS[name]: value for name, value in values.items()}
 
 

@@ -39,7 +39,7 @@ def watch_words(options: RecordOptions) -> list[str]:
 
 
 class RunPage:
-    """`say` shows progress, and `note` says a problem with which the recording goes on."""
+    """`say` says where the page is, and `note` a problem with which the recording goes on."""
 
     def __init__(self, words: list[str], say: Callable[[str], None], note: Callable[[str], None]) -> None:
         self._words = words

@@ -166,6 +166,8 @@ class PlugIn:
                 self._begin_again()
             return
         ended = process.has_ended()
+        if self._problems.shows_output:
+            self._problems.printed(self.spec.title, process.new_lines(ended))
         process.trim_log()
         while process.heard:
             self._take(process.heard.popleft())
@@ -230,6 +232,12 @@ class PlugIn:
         if event["event"] == "absent":
             self._problems.note(
                 f"{self.spec.title} cannot be opened again ({event['text']}): this is tried until it can"
+            )
+            return
+        if event["event"] == "draining":
+            self._problems.note(
+                f"next of {self.spec.title} still gives rows {event['after_s']:g} s after stop (they are recorded, for "
+                f"{event['most_s']:g} s at most): let it return None once it has handed out what it had"
             )
             return
         if "origin_ns" in event:

@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from rich.console import Console, Group, RenderableType
@@ -22,6 +22,7 @@ _KEYS = {
     "stopping": "writing the records that are still on board; Ctrl-C: abandon",
     "closing": "Ctrl-C: abandon",
 }
+_LEFT_OUT_FIRST = ("stored/raw", "buffers", "on board", "raw/s")  # the columns that a narrow terminal does not show
 _STATES = {"paused": "yellow", "stopping": "yellow", "closing": "cyan"}
 
 
@@ -135,43 +136,53 @@ def headline(snapshot: RecordingSnapshot) -> Text:
 
 
 def channel_table(snapshot: RecordingSnapshot, width: int, height: int) -> StackedTable:
-    """Returns a table of as many channels as there is room for, and the sums of all."""
+    """Returns a table of as many channels as there is room for, and the sums of all. In a narrow terminal, columns are
+    left out as long as a channel then has one line; if that does not help, it has several, with all columns."""
     others = 4  # the headings, the channels that are left out, the sums and the cursor
-    table = _channel_table(snapshot, max(1, height - others))
-    lines = table.lines_per_row(width)
-    return table if lines == 1 else _channel_table(snapshot, max(1, height // lines - others))
+    most = max(1, height - others)
+    for count in range(len(_LEFT_OUT_FIRST) + 1):
+        table = _channel_table(snapshot, most, _LEFT_OUT_FIRST[:count])
+        if table.lines_per_row(width) == 1:
+            return table
+    lines = _channel_table(snapshot, most).lines_per_row(width)
+    return _channel_table(snapshot, max(1, height // lines - others))
 
 
-def _channel_table(snapshot: RecordingSnapshot, most: int) -> StackedTable:
+def _channel_table(snapshot: RecordingSnapshot, most: int, left_out: Sequence[str] = ()) -> StackedTable:
     onboard = any(channel.count("onboard_limit_bytes") for channel in snapshot.channels.values())
-    names = ["records/s", "raw/s", "records", "stored/raw", "buffers"]
-    names += ["on board", "dead time", "lost"] if onboard else []
-    table = StackedTable([Heading("channel"), *(Heading(name, is_number=True) for name in names)])
     shown = list(snapshot.channels.items())
-    for name, channel in shown[:most]:
-        rates = snapshot.rows_per_s.get(name, 0), snapshot.bytes_per_s.get(name, 0)
-        table.add_row(name, *progress_cells(channel, *rates, onboard))
+    rows = [
+        progress_cells(channel, snapshot.rows_per_s.get(name, 0), snapshot.bytes_per_s.get(name, 0), onboard)
+        for name, channel in shown[:most]
+    ]
+    sums = sum(snapshot.rows_per_s.values()), sum(snapshot.bytes_per_s.values())
+    together = progress_cells(snapshot.total, *sums, onboard)
+    names = [name for name in together if name not in left_out]
+    table = StackedTable([Heading("channel"), *(Heading(name, is_number=True) for name in names)])
+    for (channel, _), cells in zip(shown, rows, strict=False):
+        table.add_row(channel, *(cells[name] for name in names))
     if hidden := len(shown[most:]):
         table.add_row(f"{hidden} more", style="dim")
     if len(shown) > 1:
-        rates = sum(snapshot.rows_per_s.values()), sum(snapshot.bytes_per_s.values())
-        table.add_row("together", *progress_cells(snapshot.total, *rates, onboard), style="bold")
+        table.add_row("together", *(together[name] for name in names), style="bold")
     return table
 
 
-def progress_cells(channel: Channel, rows_per_s: float, bytes_per_s: float, onboard: bool) -> list[str | Text]:
-    values: list[str | Text] = [
-        f"{rows_per_s:,.0f}",
-        f"{as_bytes(bytes_per_s)}/s",
-        f"{channel.rows:,}",
-        ratio(channel),
-        f"{channel.queue_fill:.0%}",
-    ]
+def progress_cells(channel: Channel, rows_per_s: float, bytes_per_s: float, onboard: bool) -> dict[str, str | Text]:
+    """Returns what a line of the table says, by the headings of its columns."""
+    values: dict[str, str | Text] = {
+        "records/s": f"{rows_per_s:,.0f}",
+        "raw/s": f"{as_bytes(bytes_per_s)}/s",
+        "records": f"{channel.rows:,}",
+        "stored/raw": ratio(channel),
+        "buffers": f"{channel.queue_fill:.0%}",
+    }
     if onboard:
         alarm = "bold red" if channel.count("lost_triggers") else ""
-        values.append(f"{channel.count('onboard_bytes') / max(1, channel.count('onboard_limit_bytes')):.0%}")
-        values.append(Text(f"{channel.dead_time_fraction:.2%}", style=alarm))
-        values.append(Text(f"{channel.count('lost_triggers'):,}", style=alarm))
+        filled = channel.count("onboard_bytes") / max(1, channel.count("onboard_limit_bytes"))
+        values["on board"] = f"{filled:.0%}"
+        values["dead time"] = Text(f"{channel.dead_time_fraction:.2%}", style=alarm)
+        values["lost"] = Text(f"{channel.count('lost_triggers'):,}", style=alarm)
     return values
 
 

@@ -51,8 +51,8 @@ class RecordingReport:
         if self.ended_by == "signal":
             why = f"the run was stopped after {as_duration(self.seconds)}, before the first one"
         elif lost := self.total.count("lost_triggers"):
-            why = f"all {lost:,} triggers were lost, because the on-board memory was full"
-            remedy = "lower the rate, or take faster storage or compression"
+            why = f"all {lost:,} triggers were lost{self._why_lost}"
+            remedy = "lower the rate" + (", or take faster storage or compression" if self._why_lost else "")
         elif self.ended_by == "duration":
             why = "the source gave no record during the run"
         else:
@@ -99,18 +99,40 @@ class RecordingReport:
             f"{as_bytes(total.raw_bytes / self._durable_s)}/s raw {self._until} ({self.engine})."
         )
         lines = [summary, *self._silent()]
-        if lost := total.count("lost_triggers"):
-            worst = max(self.channels, key=lambda name: self.channels[name].dead_time_fraction)
+        lines += self._dead_time()
+        if back := total.count("backward_batches"):
+            times = f"{back:,} times" if back > 1 else "once"
             lines.append(
-                f"Dead time {total.dead_time_fraction:.2%}: {lost:,} of {total.count('triggers'):,} triggers are "
-                f"lost, because the on-board memory was full (worst channel: {worst} with "
-                f"{self.channels[worst].dead_time_fraction:.2%}); storage or compression is too slow for this rate."
+                f"Timestamps went back {times} without a restart: they are in the file as the device gave them."
             )
         if self.memory != "/dev/shm":
             lines.append(f"Memory of the run was kept in {self.memory}, since /dev/shm was not used.")
         notes = dict.fromkeys(note for file in self.files if file.result for note in file.result.report.notes)
         lines += self.notes
         return [*lines, *(_file_sentence(file, self.events) for file in self.files), *notes]
+
+    def _dead_time(self) -> list[str]:
+        """Says how long the devices took no triggers, and how many they have lost. Why is known only if they say so."""
+        total, lost = self.total, self.total.count("lost_triggers")
+        said = self._lost(lost, total.count("triggers")) if lost else ""
+        if total.dead_time_fraction:
+            said = f"Dead time {_share(total.dead_time_fraction)}{': ' if said else ''}{said}"
+            if len(self.channels) > 1:
+                worst = max(self.channels, key=lambda name: self.channels[name].dead_time_fraction)
+                said += f" (worst channel: {worst} with {_share(self.channels[worst].dead_time_fraction)})"
+        if lost and total.count("onboard_limit_bytes"):
+            said += "; storage or compression is too slow for this rate"
+        return [f"{said}."] if said else []
+
+    def _lost(self, lost: int, triggers: int) -> str:
+        if triggers:
+            return f"{lost:,} of {triggers:,} triggers are lost{self._why_lost}"
+        return f"{lost:,} trigger{'s are' if lost > 1 else ' is'} lost{self._why_lost}"
+
+    @property
+    def _why_lost(self) -> str:
+        is_known = self.total.count("onboard_limit_bytes") or self.total.count("overflows")
+        return ", because the on-board memory was full" if is_known else ""
 
     def _silent(self) -> list[str]:
         """Names the channels that gave no record, if others gave some."""
@@ -128,6 +150,10 @@ class RecordingReport:
     @property
     def _durable_s(self) -> float:
         return max(self.seconds + self.close_seconds, 1e-9)
+
+
+def _share(fraction: float) -> str:
+    return "below 0.01%" if 0 < fraction < 5e-5 else f"{fraction:.2%}"
 
 
 def _file(file: RunFile) -> dict[str, Any]:

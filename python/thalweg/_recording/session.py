@@ -41,14 +41,14 @@ _FULL_NS = 5_000_000_000  # so long a disk must have no room before the run ends
 
 class RecordingSession:
     """One recording. The constructor raises UsageError for errors in the options, and `run` for those that only an
-    opened device finds: before anything is written, too."""
+    opened device finds: before anything is written, too. shows_output: it says what devices print."""
 
-    def __init__(self, options: RecordOptions) -> None:
+    def __init__(self, options: RecordOptions, *, shows_output: bool = False) -> None:
         self._options = options
         self._duration_ns = quantities.limit("--duration", options.duration, quantities.duration_ns)
         self._max_bytes = quantities.limit("--max-file-size", options.max_file_size, quantities.size_bytes)
         self._max_ns = quantities.limit("--max-file-time", options.max_file_time, quantities.duration_ns)
-        self._problems = Problems()
+        self._problems = Problems(shows_output=shows_output)
         self._devices = Devices(devices_of(options), self._problems, self._counted)
         self._nodes = node_plan(options)
         check_metadata(options)
@@ -59,7 +59,7 @@ class RecordingSession:
         self._notifier = Notifier()
         self._rates = Rates()
         self._progress = RecordingProgress(options.quiet, interval_s(options.interval))
-        self._page = RunPage(watch_words(options), self._progress.say, self._problems.note)
+        self._page = RunPage(watch_words(options), self._progress.tell, self._problems.note)
         self._snapshot = RecordingSnapshot(limit_s=self._duration_ns * 1e-9)
         self._rotation_problem = ""
         self._no_room_ns = 0
@@ -195,7 +195,10 @@ class RecordingSession:
         return True
 
     def _rotate(self) -> None:
-        """Begins the next file if it is due. If that fails, the run goes on in the file that it has."""
+        """Begins the next file if it is due, and not when the run is to end: that file would have no rows. If it
+        fails, the run goes on in the file that it has."""
+        if self._duration_ns and _core.monotonic_ns() - self._start_ns >= self._duration_ns:
+            return
         try:
             if self._files.rotate_if_due():
                 self._devices.rotated(self._files.current.writer.handle)
@@ -227,7 +230,7 @@ class RecordingSession:
         if status.has_failed or not status.failure:
             self._no_room_ns = 0
             return status.has_failed
-        self._problems.note(status.failure)
+        self._problems.note(status.failure, f"; the run waits {_FULL_NS * 1e-9:g} s for room, and then it ends")
         now_ns = _core.monotonic_ns()
         if self._files.are_closing() or not self._no_room_ns:
             self._no_room_ns = now_ns

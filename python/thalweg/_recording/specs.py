@@ -11,12 +11,11 @@ from thalweg._base import quantities
 from thalweg._base.errors import UsageError
 from thalweg._base.suggestion import suggestion
 from thalweg._devices.c_source import is_library
-from thalweg._devices.description import names_of_plug_ins
+from thalweg._devices.description import OF_RECORDER, names_of_plug_ins
 from thalweg._recording.options import DeviceLoss, RecordOptions, SourceKind
 from thalweg._recording.pulses import pulse_settings
 from thalweg._recording.source import own_options
 
-_OF_DEVICE = ("source", "name", "kind", "every", "on-loss", "deadline", "open-deadline")
 _CHANGE = "change"
 
 
@@ -93,11 +92,11 @@ def _setting(text: str) -> tuple[str, Any]:
 def _of_table(options: RecordOptions, table: dict[str, Any]) -> DeviceSpec:
     if not isinstance(table.get("source"), str):
         raise UsageError(f'a device has no source (it is {table}): write source = "module:Class"')
-    known = {name: table[name] for name in _OF_DEVICE if name in table}
+    known = {name: table[name] for name in OF_RECORDER if name in table}
     for name, value in known.items():
         if not isinstance(value, str):
             raise UsageError(f"'{name}' of a device is {value!r}: give a text in quotes")
-    return _device(options, known, {name: value for name, value in table.items() if name not in _OF_DEVICE})
+    return _device(options, known, {name: value for name, value in table.items() if name not in OF_RECORDER})
 
 
 def _device(options: RecordOptions, known: Mapping[str, str], settings: dict[str, Any]) -> DeviceSpec:

@@ -4,7 +4,7 @@ import contextlib
 import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TypeVar
 
@@ -28,21 +28,24 @@ class FreeSpace:
 
 
 class Problems:
-    """What went wrong so far. Each problem is said on stderr when it is met, once."""
+    """What went wrong so far. Each problem is said on stderr when it is met, once.
 
-    def __init__(self) -> None:
+    shows_output: what devices print is said, too."""
+
+    def __init__(self, *, shows_output: bool = False) -> None:
+        self.shows_output = shows_output
         self.failures: dict[str, None] = {}  # used as a set that keeps its order
         self.count = 0
         self._said: set[str] = set()
         self.of_file = ""  # what the committer said last about the file, and has not taken back
 
-    def note(self, problem: str) -> None:
-        """Says a problem with which the run goes on."""
+    def note(self, problem: str, more: str = "") -> None:
+        """Says a problem with which the run goes on, and what else is to be said when it is met."""
         if problem in self._said:
             return
         self._said.add(problem)
         self.count += 1
-        _say(problem)
+        _say(problem + more)
 
     def remark(self, remark: str) -> None:
         """Says once what is to be known of an input. It grows while it is read: only its first numbers are said."""
@@ -50,6 +53,11 @@ class Problems:
         if kind not in self._said:
             self._said.add(kind)
             _say(remark)
+
+    def printed(self, title: str, lines: Iterable[str]) -> None:
+        """Says what a device has printed."""
+        for line in lines:
+            _say(f"{title} printed: {line}")
 
     def heard(self, problem: str) -> None:
         """Counts what the committer says on stderr about the file, each time that it says something new."""

@@ -46,6 +46,8 @@ class WorkerProcess:
         self.killed_for = ""  # what it did not do in time
         self._prepare()
         self._log = tempfile.TemporaryFile(mode="w+")  # noqa: SIM115 - close() closes it
+        self._shown_bytes = 0
+        self._unfinished = b""  # the line that was begun when the log was read last
         fcntl.fcntl(self._log, fcntl.F_SETFL, os.O_APPEND)  # so that it can be made shorter
         with _held_back():
             self._process = subprocess.Popen(
@@ -140,6 +142,17 @@ class WorkerProcess:
         """Forgets what the process has printed, if it is much."""
         if os.fstat(self._log.fileno()).st_size > _MOST_LOG_BYTES:
             os.ftruncate(self._log.fileno(), 0)
+            self._shown_bytes = 0
+
+    def new_lines(self, has_ended: bool) -> list[str]:
+        """Returns the lines that the process has printed since the last call; the one that it has begun once it has
+        ended."""
+        printed = os.pread(self._log.fileno(), _MOST_LOG_BYTES, self._shown_bytes)
+        self._shown_bytes += len(printed)
+        *lines, self._unfinished = (self._unfinished + printed).split(b"\n")
+        if has_ended and self._unfinished:
+            lines, self._unfinished = [*lines, self._unfinished], b""
+        return [line.decode(errors="replace") for line in lines]
 
     def _last_words(self) -> str:
         self._log.seek(0)

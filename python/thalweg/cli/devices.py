@@ -59,7 +59,8 @@ def devices(
 ) -> int:
     """Open devices, describe them, read them for a second, and close them.
 
-    What they give goes to a file that is removed. Without a source or a device, the known sources are listed."""
+    What they give goes to a file that is removed. What they print is shown on stderr. Without a source or a device, the
+    known sources are listed."""
     given = _of_devices(config) if config else {}
     given |= {"source": source} if source else {}
     given |= {name: value for name, value in (("setting", setting), ("device", device)) if value}
@@ -70,7 +71,7 @@ def devices(
     with tempfile.TemporaryDirectory(prefix="thalweg-devices-") as folder:
         of_run: dict[str, Any] = {"out": Path(folder) / "run.h5", "duration": duration, "quiet": True, "metrics": ""}
         of_run |= {"on_start": "", "on_stop": "", "max_file_size": "", "max_file_time": "", "continue_": False}
-        report = RecordingSession(replace(RecordOptions(**given), **of_run)).run()
+        report = RecordingSession(replace(RecordOptions(**given), **of_run), shows_output=True).run()
         tried = _tried(report)
     print_json(tried) if json else _show(tried)
     for problem in report.problems:
