@@ -56,6 +56,15 @@ def test_a_moved_run_is_listed_and_recovered(tmp_path: Path) -> None:
     assert str(path) not in clean()[1]
 
 
+def test_a_run_is_named_by_the_beginning_of_its_id(tmp_path: Path) -> None:
+    killed(tmp_path / "run.h5")
+    path = str(tmp_path / "run.h5")
+    run_id = clean()[1][path]["run"]
+    assert list(clean("--run", run_id[:16])[1]) == [path]
+    assert clean("--run", f"{run_id[:16]}z") == (2, {})
+    tw.recover(path)
+
+
 def test_only_what_is_left_over_is_removed(tmp_path: Path) -> None:
     gone, living, unfinished = tmp_path / "gone.h5", tmp_path / "living.h5", tmp_path / "unfinished.h5"
     handles = {path: killed(path) for path in (gone, unfinished)}

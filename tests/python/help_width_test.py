@@ -47,3 +47,18 @@ def test_brackets_of_help_texts_are_shown(monkeypatch: pytest.MonkeyPatch) -> No
     for command in ("watch", "serve", "tdpac"):
         done = CliRunner(env={"COLUMNS": "120"}).invoke(cli.app, [command, "--help"])
         assert f"pip install 'thalweg[{command}]'" in " ".join(done.output.split()), done.output
+
+
+@pytest.mark.parametrize("width", [40, 60])
+def test_no_name_of_an_option_is_cut_in_a_narrow_terminal(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    cli.register()
+    for words in commands(get_command(cli.app)):
+        command: click.Command = get_command(cli.app)
+        for word in words:
+            command = command.commands[word]  # type: ignore[attr-defined]
+        if hasattr(command, "commands"):
+            continue
+        output = CliRunner(env={"COLUMNS": str(width)}).invoke(cli.app, [*words, "--help"]).output
+        names = [name for each in command.params for name in each.opts if each.param_type_name == "option"]
+        assert [name for name in names if f"{name} " not in output and f"{name}\n" not in output] == [], words

@@ -72,5 +72,5 @@ def as_ordinal(number: int) -> str:
 
 
 def counted(count: int, what: str) -> str:
-    """Returns "1 row", "2 rows"."""
-    return f"{count} {what}{'' if count == 1 else 's'}"
+    """Returns "1 row", "2,000 rows"."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}"

@@ -47,7 +47,7 @@ class MergeReport(Report):
     def __str__(self) -> str:
         tables = f"{len(self.tables)} table{'s'[: len(self.tables) != 1]}"
         files = f"{len(self.inputs)} file{'s'[: len(self.inputs) != 1]}"
-        lines = [f"{self.path} has {self.rows} rows in {tables}, from {files}: {self.file_bytes} bytes"]
+        lines = [f"{self.path} has {self.rows:,} rows in {tables}, from {files}: {self.file_bytes:,} bytes"]
         return "\n".join([*lines, *map(str, self.problems)])
 
 

@@ -63,6 +63,6 @@ class Verification(Report):
 
     def __str__(self) -> str:
         state = "sound" if self.is_sound else counted(self.faults, "fault")
-        summary = f"{self.path}: {state}, {counted(self.pages, 'page')} of {self.bytes} bytes"
+        summary = f"{self.path}: {state}, {counted(self.pages, 'page')} of {self.bytes:,} bytes"
         unfinished = [self.remedy] if self.is_unfinished else []
         return "\n".join([summary, *self.messages, *unfinished, *map(str, self.problems)])

@@ -16,6 +16,7 @@ from thalweg._reading.run_file import RunFile
 from thalweg._reading.status import RunStatus
 from thalweg._reading.table import Table
 from thalweg._schema.left_out import LeftOut
+from thalweg._schema.schema import TableSchema
 from thalweg._schema.tuning import Value
 from thalweg._values.row_groups import Unit, UnitRows
 from thalweg._values.rows import Rows
@@ -119,9 +120,22 @@ def _check_alike(first: Run, other: Run) -> None:
         if name not in first or name not in other:
             lacking = other if name in first else first
             raise UsageError(f"{other.path} has other tables than {first.path} ({lacking.path} has no table '{name}')")
-        here, there = first.schema[name], other.schema[name]
-        if list(here) != list(there) or any(here[field].bare() != there[field].bare() for field in here):
-            raise UsageError(f"{other.path}: table '{name}' has other columns than in {first.path}: read it alone")
+        if difference := _difference(first.schema[name], other.schema[name]):
+            raise UsageError(
+                f"{other.path}: table '{name}' has other columns than in {first.path} ({difference}): read it alone"
+            )
+
+
+def _difference(here: TableSchema, there: TableSchema) -> str:
+    """Returns in which column the second of two tables differs from the first, or an empty text."""
+    for column in here:
+        if column not in there:
+            return f"it has no '{column}'"
+        if here[column].bare() != there[column].bare():
+            return f"'{column}' is {there[column].bare()} there, and {here[column].bare()} here"
+    if more := [column for column in there if column not in here]:
+        return f"it has '{more[0]}', too"
+    return "they come in another order" if list(here) != list(there) else ""
 
 
 class JoinedTable(Table):

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Self, cast
 from weakref import WeakSet
 
-from thalweg._base.errors import UsageError
+from thalweg._base.errors import Error, UsageError
 from thalweg._reading.asked import BATCH_BYTES, listed, tables_with
 from thalweg._reading.column import Column
 from thalweg._reading.follow import Following, Tables, followed
@@ -240,9 +240,16 @@ class Run(Mapping[str, Table]):
     def __repr__(self) -> str:
         if self._is_closed:
             return f"<Run {self.path}, closed by close()>"
-        tables = ", ".join(f"'{name}': {len(table)} rows" for name, table in self.items())
+        tables = ", ".join(f"'{name}': {len(table):,} rows" for name, table in self.items())
         missing = f"; {len(self.problems)} left out, see problems" if self.problems else ""
-        return f"<Run {self.path}{' (still open)' if self.is_open else ''}: {tables}{missing}>"
+        return f"<Run {self.path}{self._openness() if self.is_open else ''}: {tables}{missing}>"
+
+    def _openness(self) -> str:
+        try:
+            is_left = bool(self.id) and self.status().state == "left"
+        except Error:  # as of another version
+            is_left = False
+        return " (not complete, and not written any more: recover completes it)" if is_left else " (still open)"
 
 
 def pieces_of(run: Run) -> Following:

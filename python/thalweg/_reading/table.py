@@ -285,7 +285,7 @@ class Table(ABC):
         return self.read().to_pandas()
 
     def __repr__(self) -> str:
-        return f"<Table '{self.name}': {len(self)} rows of {{{', '.join(self.schema)}}}>"
+        return f"<Table '{self.name}': {len(self):,} rows of {{{', '.join(self.schema)}}}>"
 
 
 class SomeRows(Table):

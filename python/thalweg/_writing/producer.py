@@ -169,7 +169,7 @@ class Producer:
             self.abandon(text_of(error))
 
     def __repr__(self) -> str:
-        return f"<Producer of table '{self.table}': {self.rows} rows>"
+        return f"<Producer of table '{self.table}': {self.rows:,} rows>"
 
 
 class Producers:

@@ -131,7 +131,7 @@ class RunReport(_Completed):
         return not (lost or self.problems)
 
     def __str__(self) -> str:
-        lines = [f"{self.path}: {self._held()}, {self.file_bytes} bytes"]
+        lines = [f"{self.path}: {self._held()}, {self.file_bytes:,} bytes"]
         for table in self.tables:
             if table.lost_rows:
                 lines.append(f"{counted(table.lost_rows, 'row')} of table '{table.table}' lost")
@@ -163,7 +163,7 @@ class Snapshot(_Completed):
         return not (self.lost_rows or self.damaged_pages)
 
     def __str__(self) -> str:
-        lines = [f"{self.path} has {self._held()} of {self.source}: {self.file_bytes} bytes, {self.copied}."]
+        lines = [f"{self.path} has {self._held()} of {self.source}: {self.file_bytes:,} bytes, {self.copied}."]
         for table in self.tables:
             if table.rows_to_come:
                 lines.append(f"{counted(table.rows_to_come, 'row')} of table '{table.table}' not yet whole: left out.")

@@ -222,7 +222,13 @@ class Writer:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
         if kind is not None:
+            was_open = self._core is not None
             self.abandon(text_of(error))
+            if was_open and error is not None:
+                error.add_note(
+                    f"thalweg: {self.path} is not complete (an exception has left the block of its writer): `thalweg "
+                    f"recover {self.path}` completes it with all rows that were appended"
+                )
         elif self._core is not None:
             self._say(self.close())
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from inspect import cleandoc
 from itertools import takewhile
+from shutil import get_terminal_size
 from typing import Annotated, Any
 
 import typer
@@ -37,10 +38,17 @@ class _Commands(TyperGroup):
 
 
 class _Command(TyperCommand):
-    """Shows brackets in its help texts as they are: rich takes them for markup."""
+    """Shows brackets in its help texts as they are: rich takes them for markup. In a narrow terminal, the help has no
+    columns, which rich would cut."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         from rich.markup import escape  # here, since few commands show a help
+
+        from thalweg.cli._narrow_help import LEAST_COLUMNS_WIDTH, narrow_help
+
+        if (width := get_terminal_size().columns) < LEAST_COLUMNS_WIDTH:
+            formatter.write(narrow_help(self, ctx, width))
+            return
 
         options = [each for each in self.params if getattr(each, "help", None)]
         plain = self.help, [each.help for each in options]  # type: ignore[attr-defined]
@@ -146,8 +154,10 @@ def run(command: typer.Typer = app, name: str = "thalweg") -> int:
     except Exception as error:
         if not hasattr(error, "format_message"):
             raise
-        message = error.format_message().strip()
-        return _fail(_as_sentence(message), WRONG_REQUEST) if message else WRONG_REQUEST  # the help was shown
+        from thalweg.cli._wrong_words import sentence_of
+
+        message = sentence_of(error)
+        return _fail(message, WRONG_REQUEST) if message else WRONG_REQUEST  # the help was shown
 
 
 def _check_arguments() -> None:
@@ -166,9 +176,3 @@ def _asks_for_help() -> bool:
 def _fail(error: object, code: int) -> int:
     print(f"thalweg: {error}", file=sys.stderr)
     return code
-
-
-def _as_sentence(message: str) -> str:
-    """Turns a message of the command line parser, such as "No such option: --foo", into one of ours."""
-    message = message.rstrip(".")
-    return message[:1].lower() + message[1:] + "; see --help"

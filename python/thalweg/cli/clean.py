@@ -25,7 +25,9 @@ def clean(
     ] = None,
     run: Annotated[
         list[str] | None,
-        typer.Option("--run", metavar="ID", help="Consider only the run with this ID. Can be repeated."),
+        typer.Option(
+            "--run", metavar="ID", help="Consider only the run whose ID this is, or begins with this. Can be repeated."
+        ),
     ] = None,
     yes: Annotated[
         bool, typer.Option("--yes", show_default=False, help="Remove what is left over. Without it, only list.")
@@ -66,13 +68,25 @@ def _selected(found: list[_core.MemoryOfRun], runs: list[str], to_remove: bool) 
         return found
     selected = []
     for run in runs:
-        memory = next((each for each in found if run in (each.run_id, each.ledger)), None)
-        if memory is None:
-            raise UsageError(f"no memory of run {run} was found: give the folder it is in, or see `thalweg clean`")
+        memory = _memory_of(run, found)
         if to_remove and memory.state != LEFT_OVER:
             raise UsageError(f"the memory of run {run} cannot be removed ({memory.why})")
         selected.append(memory)
     return selected
+
+
+def _memory_of(run: str, found: list[_core.MemoryOfRun]) -> _core.MemoryOfRun:
+    """Returns the memory of a run that is named by its ID, the beginning of its ID, or the name of its memory. Raises
+    UsageError if there is none, or several."""
+    if whole := [each for each in found if run in (each.run_id, each.ledger)]:
+        return whole[0]
+    begun = [each for each in found if run and each.run_id.startswith(run)]
+    if len(begun) > 1:
+        ids = ", ".join(each.run_id for each in begun)
+        raise UsageError(f"--run {run} is not one run (there are {ids}): give more digits of the ID")
+    if not begun:
+        raise UsageError(f"no memory of run {run} was found: give the folder it is in, or see `thalweg clean`")
+    return begun[0]
 
 
 def _places(given: list[str]) -> list[str]:
@@ -106,6 +120,7 @@ def _sentences(found: list[_core.MemoryOfRun], removed: list[_core.MemoryOfRun],
         state = "removed" if memory in removed else memory.state
         age = f", in use until {as_duration(memory.age_ns * 1e-9)} ago" if memory.age_ns else ""
         run = f" of {memory.data_path}" if memory.data_path else ""
+        run += f" (run {memory.run_id})" if memory.run_id else ""
         lines.append(f"{state}: {as_bytes(memory.size_bytes)}{run}{age}; {memory.why}")
         lines += [f"  {path}" for path in memory.paths]
     left = [memory for memory in found if memory.state == LEFT_OVER and memory not in removed]

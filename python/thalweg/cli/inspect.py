@@ -202,6 +202,7 @@ def summary(file: ShownFile | None, run: Run, files: Sequence[ShownFile]) -> str
     state = "complete" if opened is None else open_state(opened.run)
     tables = f"{len(run)} table{'s'[: len(run) != 1]}"
     size = as_bytes(sum(os.path.getsize(each.path) for each in files))
+    size += " with the space that is allocated ahead" if opened and opened.reader.id else ""
     name = file.path if file else f"{files[0].path} and {len(files) - 1} more file{'s'[: len(files) != 2]} of one run"
     return f"{name}: {state}, {sum(len(table) for table in run.values()):,} rows in {tables}, {size}"
 
@@ -246,15 +247,11 @@ def _shortened(text: str) -> str:
 
 
 def knob_sentences(reader: _core.Reader) -> Iterator[str]:
-    """Yields the knobs in effect: first those that differ from the default."""
+    """Yields the knobs that differ from the default. The others are for programs: --json has them."""
     defaults = {knob.name: knob.default for knob in _core.knobs()}
     knobs = in_order(reader.knobs)
-    changed = [f"{name}={text}" for name, text in knobs if defaults.get(name) != text]
-    others = [f"{name}={text}" for name, text in knobs if defaults.get(name) == text]
-    if changed:
-        yield f"Knobs that differ from the defaults: {', '.join(changed)}"
-    if others:
-        yield f"Knobs with their default: {', '.join(others)}"
+    if changed := [f"{name}={text}" for name, text in knobs if defaults.get(name) != text]:
+        yield f"Knobs that differ from the defaults: {', '.join(changed)} (--json has all)"
 
 
 def _in_a_line(value: str) -> str:

@@ -65,14 +65,15 @@ void clear_place(std::string const& path) {
         if (!is_stub(places, journals)) {
             base::fail_usage(
                 {"cannot create " + path, "the journal of an unfinished run is there",
-                 fmt::format("{} with `thalweg recover {}`, or replace it with --force (in a program: option force)",
+                 fmt::format("{} with `thalweg recover {}`, or replace it with --force (in Python force=True, in C++ "
+                             "CreateOptions::force)",
                              exists(path) ? "complete that run" : "put its file back and complete the run", path)});
         }
         places.front().clear_stub();
     }
     if (exists(path)) {
         base::fail_usage({"cannot create " + path, "it exists, and a closed file is not opened for writing again",
-                          "replace it with --force (in a program: option force)"});
+                          "replace it with --force (in Python force=True, in C++ CreateOptions::force)"});
     }
     RunPlace const place(path);
     place.remove_later_segments(); // that were left without their journal
