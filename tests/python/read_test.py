@@ -40,7 +40,7 @@ def test_a_run_is_a_mapping_of_tables(run: tw.Run) -> None:
     assert run.metadata["run"] == "7"
     assert not run.is_open
     assert run.schema["a"]["id"].unit == "ns"
-    assert "1000 rows" in repr(run)
+    assert "1,000 rows" in repr(run)
 
 
 def test_a_projection_reads_only_what_it_needs(run: tw.Run) -> None:
