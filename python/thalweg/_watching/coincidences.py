@@ -20,7 +20,7 @@ _SHOWN_STRETCHES = 20
 class CountedPairs:
     """Raises UsageError if the run does not have what the configuration names."""
 
-    def __init__(self, run: thalweg.Run, config: TdpacConfig, changes: Changes, slices: Slices) -> None:
+    def __init__(self, run: thalweg.Run, config: TdpacConfig, changes: Changes, slices: Slices | None = None) -> None:
         self._configured = config
         windows = changes.windows
         self._config = config if windows is None else replace(config, start=windows.start, stop=windows.stop)
@@ -29,7 +29,7 @@ class CountedPairs:
         self.computed = tuple(name for name, each in self._columns.items() if each.made)
         """The tables whose features are made of samples."""
         # Detectors whose energies are stored count in the same slices, so that all pairs have the same share.
-        self.slices = slices if self.computed else None
+        self.slices = (slices or Slices()) if self.computed else None
         self._delays_ps = changes.delays_ps or config.delays_ps
         self._counter = SpectraCounter(self._config, self.tables, self._delays_ps)
         self._memory = HitMemory()
