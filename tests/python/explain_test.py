@@ -71,9 +71,17 @@ def test_hints_are_judged_by_what_is_reported_and_by_who_wrote(
     assert ("setting without effect" in [each["rule"] for each in verdict["findings"]]) == (state != "in effect")
 
 
-@pytest.mark.parametrize("mpi", [OMPIO, ROMIO], ids=str)
-@pytest.mark.parametrize("hint", [("cb_nodes", "99"), ("nonsense", "3"), ("romio_cb_write", "enabel")])
-def test_hints_that_a_library_only_gives_back_cannot_be_told(tmp_path: Path, mpi: Mpi, hint: tuple[str, str]) -> None:
+@pytest.mark.parametrize(
+    ("mpi", "states"),
+    [(OMPIO, ("overruled", "inert", "inert")), (ROMIO, ("cannot be told", "cannot be told", "cannot be told"))],
+    ids=["OMPIO", "ROMIO"],
+)
+@pytest.mark.parametrize("number", range(3))
+def test_hints_that_a_library_only_gives_back(
+    tmp_path: Path, mpi: Mpi, states: tuple[str, ...], number: int
+) -> None:
+    """OMPIO shows its modules and reads three hints; ROMIO corrects what it was given, and Open MPI 4 does not say."""
+    hint = [("cb_nodes", "99"), ("nonsense", "3"), ("romio_cb_write", "enabel")][number]
     mpi.skip_if_missing()
     program = compile_c(tmp_path / "programs", RANKS, compiler=mpi.compiler)
     command = mpi.command(2, program, tmp_path / "out", "collective", *hint)
@@ -81,10 +89,9 @@ def test_hints_that_a_library_only_gives_back_cannot_be_told(tmp_path: Path, mpi
     assert traced.done.returncode == 0, traced.said
     verdict = explain(str(traced.path)).to_dict()
     (judged,) = [each for each in verdict["settings"] if each["kind"] == "hint"]
-    assert (judged["name"], judged["state"]) == (hint[0], "cannot be told"), judged
-    assert "setting without effect" not in [each["rule"] for each in verdict["findings"]]
-    assert verdict["hidden_launchers"] >= 1
-    assert sorted(each["rank"] for each in verdict["accounts"]) == [0, 1]
+    assert (judged["name"], judged["state"]) == (hint[0], states[number]), judged
+    is_told = "setting without effect" in [each["rule"] for each in verdict["findings"]]
+    assert is_told == (states[number] != "cannot be told")
 
 
 # The last two of three ranks open the file; what they write beside is written by both.

@@ -1,12 +1,13 @@
 """Variables and properties are judged by what the library did. Hints: explain_test.py."""
 
 import os
+import shutil
 import sys
 from pathlib import Path
 
 import pytest
 from judged_campaign import PROGRAM
-from mpis import OMPIO, ROMIO, Mpi
+from mpis import OMPIO, OPEN_MPI_ALONE, ROMIO, Mpi
 from rule_programs import FEW_LARGE, H5PY, over_mpi
 from tracing import MPI_COMPILER, MPI_RUN, compile_c, trace
 
@@ -105,6 +106,48 @@ def test_the_chunk_cache_of_one_dataset_is_listed(tmp_path: Path) -> None:
     )
     judged = of_h5py(tmp_path, code)["chunk_cache of x"]
     assert (judged.asked, judged.state) == (str(1 << 16), "in effect"), judged
+
+
+# What becomes of hints and variables in OMPIO, with the program of the campaign: four ranks, 1 MiB together.
+IN_OMPIO = [
+    ("cb_nodes=2", "in effect", "ranks 0, 2 moved the data of the collective writes"),
+    ("cb_nodes=9", "overruled", "ranks 0, 1, 2, 3 moved the data of the collective writes, and there are no more"),
+    ("cb_nodes=1", "cannot be told", "which OMPIO may also choose by itself"),
+    ("cb_buffer_size=1048576", "in effect", "the largest write of an aggregator has 524 kB"),
+    ("cb_buffer_size=67108864", "inert", "no aggregator has more than 1.05 MB in a call"),
+    ("romio_cb_write=enable", "inert", "OMPIO reads only cb_nodes, cb_buffer_size, collective_buffering"),
+    ("OMPI_MCA_io=romio321", "in effect", "the library has loaded romio321"),
+    ("OMPI_MCA_io_ompio_num_aggregators=2", "in effect", "ranks 0, 2 moved the data of the collective writes"),
+    ("OMPI_MCA_io_ompio_bytes_per_agg=131072", "in effect", "the largest write of an aggregator has 65.5 kB"),
+    ("OMPI_MCA_fcoll=individual", "in effect", "the library has loaded individual"),
+    ("OMPI_MCA_fcoll=^vulcan", "in effect", "has loaded dynamic, dynamic_gen2, individual, two_phase"),
+    ("ROMIO_WRITE_AGGMETHOD=1", "inert", "OMPIO does not read it"),
+]
+
+
+@pytest.mark.parametrize(("setting", "state", "why"), IN_OMPIO, ids=[each[0] for each in IN_OMPIO])
+def test_settings_of_ompio(tmp_path: Path, setting: str, state: str, why: str) -> None:
+    OPEN_MPI_ALONE.skip_if_missing()
+    name, _, value = setting.partition("=")
+    is_variable = name.isupper() or name.startswith("OMPI_MCA_")
+    program = compile_c(tmp_path, PROGRAM, compiler=shutil.which(OPEN_MPI_ALONE.compiler))
+    command = OPEN_MPI_ALONE.command(4, program, tmp_path / "out", *(() if is_variable else (name, value)))
+    variables = OPEN_MPI_ALONE.variables() | ({name: value} if is_variable else {})
+    traced = trace(tmp_path / "t.root", *command, env=variables)
+    assert traced.done.returncode == 0, traced.said
+    (judged,) = [each for each in explain(str(traced.path)).settings if each.name == name]
+    assert (judged.state, why in judged.why) == (state, True), judged
+
+
+def test_a_hint_wins_over_the_variable_of_ompio(tmp_path: Path) -> None:
+    OPEN_MPI_ALONE.skip_if_missing()
+    program = compile_c(tmp_path, PROGRAM, compiler=shutil.which(OPEN_MPI_ALONE.compiler))
+    variables = OPEN_MPI_ALONE.variables() | {"OMPI_MCA_io_ompio_num_aggregators": "4"}
+    command = OPEN_MPI_ALONE.command(4, program, tmp_path / "out", "cb_nodes", "2")
+    traced = trace(tmp_path / "t.root", *command, env=variables)
+    states = {each.name: each.state for each in explain(str(traced.path)).settings}
+    assert states["cb_nodes"] == "in effect"
+    assert states["OMPI_MCA_io_ompio_num_aggregators"] == "overruled"
 
 
 # Hints, and what became of them in a program that makes independent, contiguous writes, or only reads.
@@ -206,7 +249,7 @@ def test_variables_with_open_mpi(tmp_path: Path, mpi: Mpi) -> None:
     states = {each.name: each.state for each in verdict.settings if each.name in environment}
     assert states == {
         "ROMIO_HINTS": "in effect" if mpi is ROMIO else "inert",
-        "OMPI_MCA_fcoll": "cannot be told",
+        "OMPI_MCA_fcoll": "inert",  # all writes are independent, and ROMIO has no such modules
         "MPIR_CVAR_ENABLE_GPU": "inert",
     }, verdict.settings
 

@@ -1,6 +1,7 @@
 // Wraps MPI_File_* and PMPI_File_* of any MPI: Open MPI's Fortran calls the second kind. It never calls anything
 // collective.
 #include <dlfcn.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,6 +79,32 @@ static void write_library(void* caller) {
     write_text(TEXT_LIBRARY, 0, 0, text);
 }
 
+// Open MPI loads its parts for files as modules: mca_fcoll_vulcan.so, mca_io_romio321.so.
+static bool is_module_for_files(char const* name) {
+    char const* const kinds[] = {"mca_io_", "mca_fcoll_", "mca_fs_", "mca_fbtl_"};
+    for (unsigned i = 0; i < sizeof kinds / sizeof *kinds; ++i)
+        if (strncmp(name, kinds[i], strlen(kinds[i])) == 0) return true;
+    return false;
+}
+
+static int add_module(struct dl_phdr_info* object, size_t, void* context) {
+    char* const text = context;
+    char const* const slash = strrchr(object->dlpi_name, '/');
+    size_t const length = strlen(text);
+    if (slash && is_module_for_files(slash + 1))
+        snprintf(text + length, PATH_BYTES - length, "%s%.*s", text[length - 1] == '=' ? "" : " ",
+                 (int)strcspn(slash + 1, "."), slash + 1);
+    return 0;
+}
+
+// It loads those of OMPIO only when OMPIO has been chosen for a file (io_base_file_select.c of Open MPI).
+static void write_modules(uint32_t file) {
+    char text[PATH_BYTES] = "modules=";
+    size_t const empty = strlen(text);
+    dl_iterate_phdr(add_module, text);
+    if (strlen(text) > empty) write_text(TEXT_MODULES, file, 0, text);
+}
+
 static int64_t bytes_of(struct mpi_call const* what, word const* a, void* caller) {
     if (what->type < 0) return -1;
     bool const is_large = strlen(what->name) > 2 && strcmp(what->name + strlen(what->name) - 2, "_c") == 0;
@@ -111,6 +138,7 @@ static void finish_open(struct call* call, word const* a, int64_t result, void* 
     if (!name_file(call->file, (char const*)a[1])) call->file = 0;
     remember_handle(handle, call->file);
     write_library(caller);
+    write_modules(call->file);
     write_hints_of_file(call->file);
     write_hints(TEXT_HINT_ASKED, call->file, a[3], caller);
     int (*const get_info)(word, word*) = real_of_caller("PMPI_File_get_info", caller, (void const*)PMPI_File_get_info);

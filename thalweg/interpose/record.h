@@ -38,6 +38,7 @@ enum text_kind {
     TEXT_LIMITED = 12,      // why the rest of this process is recorded only in part
     TEXT_HINT_OF_FILE = 13, // "key=value" in the file that ROMIO_HINTS names
     TEXT_OPENED = 14,       // path with which the opening was made whose number is in `file`; `handle`: see identity_of
+    TEXT_MODULES = 15,      // "modules=names": those for files that Open MPI has loaded when it has opened the file
 };
 
 struct record {

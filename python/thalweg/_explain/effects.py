@@ -83,7 +83,7 @@ def _is_of_other(name: str, kind: str) -> bool:
     return (name in OF_WRITES and kind == "read") or (name in OF_READS and kind == "write")
 
 
-def _all_alone(each: Side) -> str:
+def all_alone(each: Side) -> str:
     return f"all {each.calls:,} {each.kind}s are independent"
 
 
@@ -109,7 +109,7 @@ def _aggregators(trace: Trace, file: int, says: dict[str, str]) -> set[int]:
     return set(aggregators_of(trace, file, says.get("romio_aggregator_list", "")))
 
 
-def _are_mixed(each: Side) -> bool:
+def are_mixed(each: Side) -> bool:
     """Returns whether pieces of ranks alternate in the file, or each call has several."""
     inner = each.in_collective
     return interleaved(inner.offset, inner.moved, inner.rank) > 0.1 or len(inner) > 2 * len(each.collective)
@@ -117,28 +117,28 @@ def _are_mixed(each: Side) -> bool:
 
 def _collective_buffering(trace: Trace, file: int, each: Side, value: str, says: dict[str, str]) -> Said:
     if not len(each.collective):
-        return "inert", _all_alone(each)
+        return "inert", all_alone(each)
     if not each.movers:
         return "cannot be told", f"no {each.kind} of a rank is recorded inside the collective ones"
     ranks = {int(rank) for rank in np.unique(each.collective.rank)}
     if value == "disable":
-        if _are_mixed(each):
-            return "in effect", f"ranks {_listed(each.movers)} move their own pieces, which alternate in the file"
+        if are_mixed(each):
+            return "in effect", f"ranks {listed(each.movers)} move their own pieces, which alternate in the file"
         return (
             "inert",
             f"the {each.kind}s of ranks are not interleaved, so each rank makes its own by default, too",
         )
     if value == "enable" and (each.movers < ranks or each.movers <= _aggregators(trace, file, says)):
-        return "in effect", f"the library reports it, and of {len(ranks)} ranks, {_listed(each.movers)} moved the data"
+        return "in effect", f"the library reports it, and of {len(ranks)} ranks, {listed(each.movers)} moved the data"
     if value == "enable":
-        return "inert", f"ranks {_listed(each.movers)} moved the data themselves"
+        return "inert", f"ranks {listed(each.movers)} moved the data themselves"
     return "cannot be told", "it is what the library does by default"
 
 
 def _aggregation(trace: Trace, file: int, sides: list[Side], name: str, value: str, says: dict[str, str]) -> Said:
     together = [each for each in sides if len(each.collective)]
     if not together:
-        return "inert", _all_alone(sides[0])
+        return "inert", all_alone(sides[0])
     off = [each for each in together if says.get(_switch(each)) == "disable"]
     if len(off) == len(together):
         return "inert", f"{_switch(off[0])}=disable"
@@ -148,8 +148,8 @@ def _aggregation(trace: Trace, file: int, sides: list[Side], name: str, value: s
             continue
         if not each.movers <= aggregators:
             return "inert", (
-                f"ranks {_listed(each.movers)} {'wrote' if each.kind == 'write' else 'read'}, but the aggregators are "
-                f"{_listed(aggregators)}: the {each.kind}s of ranks are not interleaved, and {_switch(each)} is "
+                f"ranks {listed(each.movers)} {'wrote' if each.kind == 'write' else 'read'}, but the aggregators are "
+                f"{listed(aggregators)}: the {each.kind}s of ranks are not interleaved, and {_switch(each)} is "
                 "automatic"
             )
         if (name, value, says.get("cb_config_list")) == ("cb_nodes", "1", "*:1"):
@@ -157,10 +157,10 @@ def _aggregation(trace: Trace, file: int, sides: list[Side], name: str, value: s
         if name != "cb_buffer_size":
             return (
                 "in effect",
-                f"the library reports it, and only aggregators moved data: ranks {_listed(each.movers)}",
+                f"the library reports it, and only aggregators moved data: ranks {listed(each.movers)}",
             )
         largest = int(each.in_collective.moved.max(initial=0))
-        if largest == int(value) and _are_cut(each, largest):
+        if largest == int(value) and are_cut(each, largest):
             return "in effect", f"the largest {each.kind} of an aggregator has {as_bytes(largest)}"
         if largest == int(value):
             return "inert", f"no aggregator has more than {as_bytes(largest)} in a call"
@@ -170,12 +170,12 @@ def _aggregation(trace: Trace, file: int, sides: list[Side], name: str, value: s
     return "cannot be told", "no data of a rank are recorded inside the collective calls"
 
 
-def _are_cut(each: Side, size: int) -> bool:
+def are_cut(each: Side, size: int) -> bool:
     """Returns whether an aggregator goes on after so many bytes, where they end: its buffer was too small for all."""
     inner = each.in_collective
-    ends = inner.offset[inner.moved == size] + size
+    ends = inner.offset[inner.size == size] + size
     calls = outer_of(inner, each.collective)
-    goes_on = np.isin(inner.offset, ends) & np.isin(calls, calls[inner.moved == size])
+    goes_on = np.isin(inner.offset, ends) & np.isin(calls, calls[inner.size == size])
     return bool(goes_on.any())
 
 
@@ -205,12 +205,12 @@ def _deferred_open(trace: Trace, file: int) -> Said:
     all_of_them = of_kind(trace.levels["mpi"].where(trace.levels["mpi"].file == file), "open")
     ranks = {int(rank) for rank in np.unique(all_of_them.rank)}
     if openers and openers < ranks:
-        return "in effect", f"of {len(ranks)} ranks, only {_listed(openers)} opened the file"
+        return "in effect", f"of {len(ranks)} ranks, only {listed(openers)} opened the file"
     late = {int(rank) for rank in np.unique(opens.rank[outer_of(opens, all_of_them) < 0])}
     if late:
-        return "in effect", f"ranks {_listed(late)} opened the file only when they needed it"
+        return "in effect", f"ranks {listed(late)} opened the file only when they needed it"
     return "inert", "all ranks opened the file"
 
 
-def _listed(ranks: set[int]) -> str:
+def listed(ranks: set[int]) -> str:
     return ", ".join(map(str, sorted(ranks)))

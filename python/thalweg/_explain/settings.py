@@ -1,14 +1,15 @@
 """Judges hints, properties and variables that were set: in effect, overruled, inert, or it cannot be told.
 
 Reported hints count only if the I/O component of MPI reports what is in effect: ROMIO of MPICH and of Open MPI 5 do;
-Open MPI 4 and OMPIO return the request. All else is concluded from which ranks wrote which bytes, from locks, and from
-the files that were opened. `settings_hdf5.py` has the properties of HDF5.
+Open MPI 4 and OMPIO return the request (`open_mpi.py`). All else is concluded from which ranks wrote which bytes, from
+locks, and from the files that were opened. `settings_hdf5.py` has the properties of HDF5.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from thalweg._explain import open_mpi
 from thalweg._explain.effects import effect_of_hint
 from thalweg._explain.findings import Finding
 from thalweg._explain.judged import Judged
@@ -39,15 +40,24 @@ def _hints(trace: Trace) -> list[Judged]:
         says = reported.get(number, {})
         # ROMIO reports this name; other implementations return the hints that they were given.
         is_truthful = "romio_filesystem_type" in says
-        state, why = _state(trace, number, name, value, says if is_truthful else None)
         kind = "hint of a file" if (number, name) in of_files else "hint"
+        if is_truthful:
+            state, why = _state(trace, number, name, value, says)
+        else:
+            state, why = _state_without_report(trace, number, name, value, kind)
         found.append(Judged(kind, trace.files[number], name, value, says.get(name), state, why))
     return found
 
 
-def _state(trace: Trace, file: int, name: str, value: str, says: dict[str, str] | None) -> tuple[str, str]:
-    if says is None:
+def _state_without_report(trace: Trace, file: int, name: str, value: str, kind: str) -> tuple[str, str]:
+    if open_mpi.component_of(open_mpi.modules_of(trace, file)) != "ompio":
         return "cannot be told", "this MPI-IO returns the hints that it was given"
+    if kind == "hint of a file":
+        return "inert", "OMPIO reads no file of hints"
+    return open_mpi.state_of_hint(trace, file, name, value)
+
+
+def _state(trace: Trace, file: int, name: str, value: str, says: dict[str, str]) -> tuple[str, str]:
     if name not in says:
         return "inert", "the library does not know this name"
     if says[name] != value:

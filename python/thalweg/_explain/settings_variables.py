@@ -8,6 +8,7 @@ from pathlib import PurePath
 
 import numpy as np
 
+from thalweg._explain import open_mpi
 from thalweg._explain.judged import Judged
 from thalweg._trace.trace_file import Trace
 
@@ -41,6 +42,13 @@ def _state(trace: Trace, name: str, asked: str, processes: set[int]) -> tuple[st
     if name == "HDF5_USE_FILE_LOCKING":
         return *_locking(trace, asked, set(np.unique(opens.file))), None
     says = _says(trace)
+    mpi = " ".join(trace.report.get("libraries", []))
+    if mpi and name.startswith("OMPI_MCA_") and "Open MPI" not in mpi:
+        return "inert", f"it belongs to Open MPI, and the library is {mpi[:40]}", None
+    if mpi and name.startswith(("MPIR_CVAR_", "MPICH_")) and "MPICH" not in mpi:
+        return "inert", f"it belongs to MPICH, and the library is {mpi[:40]}", None
+    if said := open_mpi.state_of_variable(trace, name, asked, sorted(set(opens.file.tolist()))):
+        return *said, None
     if name == "ROMIO_HINTS":
         return *_hints_file(trace, asked), None
     if name == "ROMIO_FSTYPE_FORCE" and "romio_filesystem_type" in says:
@@ -51,11 +59,6 @@ def _state(trace: Trace, name: str, asked: str, processes: set[int]) -> tuple[st
     system = says.get("romio_filesystem_type", "")
     if name in _AGGREGATION and system and not any(word in system.upper() for word in ("GPFS", "LUSTRE")):
         return "inert", f"only the drivers for GPFS and Lustre read it, and the file system is {system}", None
-    mpi = " ".join(trace.report.get("libraries", []))
-    if mpi and name.startswith("OMPI_MCA_") and "Open MPI" not in mpi:
-        return "inert", f"it belongs to Open MPI, and the library is {mpi[:40]}", None
-    if mpi and name.startswith(("MPIR_CVAR_", "MPICH_")) and "MPICH" not in mpi:
-        return "inert", f"it belongs to MPICH, and the library is {mpi[:40]}", None
     return "cannot be told", "the calls do not show it", None
 
 

@@ -20,6 +20,7 @@ from thalweg._trace.records import (
     HINT_REPORTED,
     LIBRARY,
     LIMITED,
+    MODULES,
     OPENED,
     PATH,
     PROPERTY,
@@ -37,6 +38,7 @@ _ORIGINS = {
     ENVIRONMENT: "environment",
     PROPERTY: "property",
     DATASET: "dataset",
+    MODULES: "modules",
 }
 _IS_ROW = np.uint32(1 << 31)
 """The bit in the number of a file that marks it as the row of a file already."""
