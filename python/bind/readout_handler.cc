@@ -97,6 +97,7 @@ void bind_readout_handler(nb::module_& module) {
         .def("pause", &Handler::pause, WithoutGil())
         .def("resume", &Handler::resume, WithoutGil())
         .def("stop", &Handler::stop, nb::arg("drain_ns"), WithoutGil())
+        .def("cut_short", &Handler::cut_short, WithoutGil())
         .def_prop_ro("state", [](Handler const& it) { return name_of(it.state()); })
         .def_prop_ro("run", &Handler::run)
         .def_prop_ro("address", &Handler::address)

@@ -43,6 +43,20 @@ def test_a_run_that_no_client_collects_is_said_to_be_discarded(make: Make) -> No
     assert [group["discarded"] for group in report["groups"]] == [2000, 2000]
 
 
+def test_a_second_signal_ends_a_run_whose_index_is_full(make: Make) -> None:
+    readout = make()
+    readout.card(rate="20kHz")
+    handler = readout.handler(0, "--drain", "100s")
+    handler.wait_for("waiting for collectors")
+    handler.terminate()
+    handler.wait_for("stopping:")
+    handler.stop(1)
+    (report,) = handler.answer
+    assert report["balances"]
+    assert report["lost"] == sum(group["discarded"] for group in report["groups"]) > 0
+    assert [group["kept"] for group in report["groups"]] == [0, 0]
+
+
 class Round:
     """A readout of two handlers, some of whose programs are killed, and the count of its results."""
 

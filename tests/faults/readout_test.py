@@ -81,6 +81,7 @@ def test_kill_9_of_the_card(make: Make, moment_s: float, is_noticed: bool) -> No
     stop_all(card, handler, collector)
     expect_balance(handler)
     assert handler.answer[0]["cards_gone"] >= 1 or not is_noticed
+    assert handler.said.count("is gone") <= 1
     events = read(readout, "run.root")
     assert collector.answer["counters"]["events"] == len(events.event)
     assert events.epochs == [1, 2]

@@ -15,7 +15,9 @@ from thalweg._readout.live import LiveLine, Recent, Waits, show, times
 from thalweg._readout.signals import Stop, listening
 
 _LOOK_S = 0.1
+_CUT_SHORT_S = 2.0  # then a hook of the experiment keeps a thread
 _MOSTLY = 0.9
+_PASSING = ("has stopped", "changes to another card")  # what a run goes through, which is no trouble
 _LOOK_FOR_CARD_NS = 200_000_000
 _LARGEST_RUN = 2**32 - 1
 _VERBS = ("configure", "start", "pause", "resume", "stop")
@@ -110,6 +112,9 @@ class HandlerReport:
         if self.counts.balances():
             fates = ", ".join(f"{self.of_groups(fate):,} {fate}" for fate in _FATES if self.of_groups(fate)) or "none"
             return f"the books balance: every packet and every fragment is accounted for once ({fates})"
+        if not self.counts.ended:
+            undecided = self.of_streams("packets") - sum(self.of_streams(path) for path in _PATHS)
+            return f"a thread had not ended: {undecided:,} packets of events that it held are in no account"
         wrong = [f"e-link {stream.elink}" for stream in self.streams if not stream.balances()]
         wrong += [f"group {group.source_id:#x}" for group in self.counts.groups if not group.balances()]
         return f"the books do not balance for {', '.join(wrong)}: this is an error of Thalweg, please report it"
@@ -149,7 +154,7 @@ class Serving:
         self._reports: list[HandlerReport] = []
         self._control_lock = threading.Lock()  # signals and requests change states from different threads
         self._is_leaving = threading.Event()
-        self.was_cut_short = False  # a second signal came, and a thread still ends the run
+        self.was_cut_short = False  # a second signal came, and a thread does not end the run
 
     def run(self) -> list[HandlerReport]:
         """Serves until a signal ends it. Returns the report of each run."""
@@ -187,6 +192,9 @@ class Serving:
             now = _Moment.of(self._handler)
             show(self._live, self._notifier, now.ending_sentence(recent.since(now)))
         self._live.close()
+        if ending.is_alive():
+            self._handler.cut_short()
+            ending.join(_CUT_SHORT_S)
         self.was_cut_short = ending.is_alive()
         if self.was_cut_short:
             self._report()
@@ -249,10 +257,18 @@ class Serving:
             time.sleep(_LOOK_S)
             now = _Moment.of(self._handler)
             problem = now.problem if now.state == "running" else ""
-            if problem != told and "gone" in problem + told:
-                self._live.say(problem or "the card is back")
-            told = problem
+            told = self._tell_of_card(problem, told)
             show(self._live, self._notifier, now.sentence(recent.since(now), time.monotonic() - self._begin_s))
+
+    def _tell_of_card(self, problem: str, told: str) -> str:
+        """Says once that a card is gone, or what another one needs, and that it is back. Returns what has been told,
+        without the time since when, which changes."""
+        what = problem.partition(": no sign of life")[0]
+        if what != told and what and not what.endswith(_PASSING):
+            self._live.say(problem)
+        elif told and not what and not told.endswith(_PASSING):
+            self._live.say("the card is back")
+        return what
 
     @contextlib.contextmanager
     def _in_control(self) -> Iterator[None]:

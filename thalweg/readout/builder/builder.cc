@@ -50,6 +50,10 @@ void Builder::stop(std::uint64_t drain_ns) {
     }
 }
 
+void Builder::cut_short() {
+    is_cut_short_ = true;
+}
+
 void Builder::run(BuildThread& thread, std::size_t index) {
     ::prctl(PR_SET_TIMERSLACK, 1000UL); // the default, 50 us, is longer than the sleep that is wanted
     if (index < options_.processors.size()) machine::pin_this_thread(options_.processors[index]);
@@ -83,7 +87,7 @@ void Builder::run(BuildThread& thread, std::size_t index) {
         }
         slept_ns = 0;
         if (moved && (stopping || end < published)) continue;
-        if (stopping && (!full || now >= stop_at_ns_)) break;
+        if (stopping && (!full || is_cut_short_ || now >= stop_at_ns_)) break;
         slept_ns = full ? pace.while_full() : moved ? pace.after_blocks(read, now) : pace.after_nothing();
         read = 0;
         sleep_ns(slept_ns);

@@ -42,6 +42,8 @@ class Builder {
     void pause(bool paused) { paused_ = paused; }
     // Reads what the card has written, for at most `drain_ns` if an index is full, and ends the threads.
     void stop(std::uint64_t drain_ns);
+    // Lets `stop`, in another thread, wait no longer for room in an index.
+    void cut_short();
 
     // Returns whether everything that the card has written so far was read.
     bool has_read_all();
@@ -80,6 +82,7 @@ class Builder {
     std::atomic<bool> paused_ = false;
     std::atomic<std::uint64_t> end_ = 0;            // the end of what is read before the threads end
     std::atomic<std::uint64_t> stop_at_ns_ = ~0ull; // draining ends at this time
+    std::atomic<bool> is_cut_short_ = false;        // draining ends at once
 };
 
 } // namespace thalweg::readout

@@ -228,14 +228,20 @@ void Handler::stop(std::uint64_t drain_ns) {
     state_ = ReadoutState::stopped;
     server_->set_state(ReadoutState::stopped);
     server_->end_run();
-    server_->wait_until_cleared(remaining_ns(end_ns));
-    server_->wait_until_told(remaining_ns(end_ns));
+    server_->wait_until_cleared(remaining_ns(end_ns), cut_short_.get_token());
+    server_->wait_until_told(remaining_ns(end_ns), cut_short_.get_token());
     base::Lock const lock(run_mutex_);
     run.earlier = run.counters();
     run.ended = true;
     run.builder.reset(); // unlocks the buffer, too
     for (auto const& report : group_reports())
         THALWEG_ASSERT_COSTLY(report.balances(), "every built event is in one account");
+}
+
+void Handler::cut_short() {
+    cut_short_.request_stop();
+    base::Lock const lock(run_mutex_);
+    if (run_ && run_->builder) run_->builder->cut_short();
 }
 
 // A card that is silent for a second counts as gone; another one may take its place at any time.
@@ -259,7 +265,9 @@ void Handler::watch_card(std::stop_token const& stop) {
         if (next->format() != reader.format()) {
             base::Lock const lock(run_mutex_);
             run.problem =
-                fmt::format("the new card of {} has blocks of another format: begin a new run for it", config_.buffer);
+                fmt::format("the new card of {} has blocks of another format: begin a new run for it, with "
+                            "POST /control/stop, configure and start",
+                            config_.buffer);
             continue;
         }
         // Everything that the old card has written is read first, however long an index is full.

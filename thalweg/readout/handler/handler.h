@@ -37,6 +37,9 @@ class Handler {
     // running or paused -> stopped: builds what the buffer holds, closes open events, and waits for collectors for up
     // to `drain_ns`.
     void stop(std::uint64_t drain_ns);
+    // Lets `stop`, in another thread, wait for nobody any longer: what is built and not fetched is discarded, and the
+    // report is complete when `stop` has returned. No run can begin afterwards that would wait at its end.
+    void cut_short();
 
     ReadoutState state() const;
     std::uint32_t run() const;
@@ -97,6 +100,7 @@ class Handler {
     std::unique_ptr<Run> run_ THALWEG_GUARDED_BY(run_mutex_);
     std::string start_note_ THALWEG_GUARDED_BY(run_mutex_);             // why the last start has not begun a run
     std::uint64_t discarded_before_ THALWEG_GUARDED_BY(run_mutex_) = 0; // including the runs before this one
+    std::stop_source cut_short_;
     std::jthread watcher_;                                              // watches the card
 };
 

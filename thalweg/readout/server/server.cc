@@ -17,12 +17,12 @@ namespace thalweg::readout {
 namespace {
 
 // Asks each millisecond. Returns false if `is_so` has not become true by then.
-template <typename IsSo> bool becomes(IsSo const& is_so, std::uint64_t timeout_ns) {
+template <typename IsSo> bool becomes(IsSo const& is_so, std::uint64_t timeout_ns, std::stop_token const& cut_short) {
     auto const begin_ns = base::monotonic_ns();
     for (;;) {
         auto const now_ns = base::monotonic_ns();
         if (is_so()) return true;
-        if (now_ns - begin_ns >= timeout_ns) return false;
+        if (now_ns - begin_ns >= timeout_ns || cut_short.stop_requested()) return false;
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
 }
@@ -47,9 +47,9 @@ struct Server::Shared {
         return acceptor.turn(threads);
     }
 
-    bool wait_until_cleared(std::uint64_t timeout_ns) {
+    bool wait_until_cleared(std::uint64_t timeout_ns, std::stop_token const& cut_short) {
         auto& index = *served.index;
-        return becomes([&] { return index.leases().outstanding() == 0 && !index.has_more(); }, timeout_ns);
+        return becomes([&] { return index.leases().outstanding() == 0 && !index.has_more(); }, timeout_ns, cut_short);
     }
 
     ServerConfig config;
@@ -112,18 +112,18 @@ void Server::forget_run() {
     shared_->serve();
 }
 
-bool Server::wait_until_cleared(std::uint64_t timeout_ns) {
-    bool const cleared = shared_->served.index == nullptr || shared_->wait_until_cleared(timeout_ns);
+bool Server::wait_until_cleared(std::uint64_t timeout_ns, std::stop_token const& cut_short) {
+    bool const cleared = shared_->served.index == nullptr || shared_->wait_until_cleared(timeout_ns, cut_short);
     shared_->served.drained = shared_->served.ended;
     shared_->serve();
     return cleared;
 }
 
-bool Server::wait_until_told(std::uint64_t timeout_ns) {
+bool Server::wait_until_told(std::uint64_t timeout_ns, std::stop_token const& cut_short) {
     auto const is_told = [&] {
         return std::ranges::all_of(shared_->threads, [](auto const& thread) { return thread->uninformed() == 0; });
     };
-    return becomes(is_told, timeout_ns);
+    return becomes(is_told, timeout_ns, cut_short);
 }
 
 void Server::stop() {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <stop_token>
 #include <string>
 
 #include "thalweg/readout/config.h"
@@ -35,13 +36,13 @@ class Server {
     // Says that no more events will be closed: pending requests are answered, and collectors learn that the run has
     // ended when they have everything.
     void end_run();
-    // Returns true when collectors have cleared everything, and false after `timeout_ns`. Until it returns, a collector
-    // does not learn that the run has ended while others hold ranges that may come back.
-    bool wait_until_cleared(std::uint64_t timeout_ns);
+    // Returns true when collectors have cleared everything, and false after `timeout_ns` or when it is cut short. Until
+    // it returns, a collector does not learn that the run has ended while others hold ranges that may come back.
+    bool wait_until_cleared(std::uint64_t timeout_ns, std::stop_token const& cut_short = {});
     // Call it afterwards. Returns true when each collector that has asked for events, and is still connected, was told
-    // that the run has ended, and false after `timeout_ns`. A server that is gone before can tell it no more, and a
+    // that the run has ended, and false as above. A server that is gone before can tell it no more, and a
     // collector that was not told waits for its next run.
-    bool wait_until_told(std::uint64_t timeout_ns);
+    bool wait_until_told(std::uint64_t timeout_ns, std::stop_token const& cut_short = {});
     // Serves no run any more, and does not use its index again.
     void forget_run();
     // Ends and joins its threads.
