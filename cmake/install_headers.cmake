@@ -1,5 +1,6 @@
 # Installs the headers named in `public`, the one that includes them all, and under a folder `internal` what they
 # include in turn, from `source` into `headers`.
+cmake_policy(SET CMP0011 NEW) # policies that this file sets are its own
 cmake_policy(SET CMP0057 NEW) # if(... IN_LIST ...)
 file(COPY "${source}/include/" DESTINATION "${headers}")
 set(todo ${public})

@@ -45,8 +45,10 @@ int main(int argc, char** argv) try {
         std::fprintf(stderr, "usage: %s FILE\n", argv[0]);
         return 2;
     }
+    dataset::CreateOptions options;
+    options.force = true;
     auto const run =
-        dataset::Writer::create(argv[1], {{pulse_type().table("left"), pulse_type().table("right")}}, {.force = true});
+        dataset::Writer::create(argv[1], {{pulse_type().table("left"), pulse_type().table("right")}}, options);
     auto left = std::async(std::launch::async, measure, run->producer("left"));
     auto right = std::async(std::launch::async, measure, run->producer("right"));
     left.get(); // throws what its thread threw

@@ -14,18 +14,22 @@
 #define RTLD_DEFAULT ((void*)0)
 #endif
 
-typedef uint64_t thalweg_region;
+// A structure, so that no compiler makes an int of it without a word: its number has 64 bits.
+typedef struct {
+    uint64_t begin;
+} thalweg_region;
 
 // Returns when a region begins. It ends in the same thread.
 static inline thalweg_region thalweg_region_begin(void) {
     uint64_t (*now)(void);
     *(void**)&now = dlsym(RTLD_DEFAULT, "thalweg_interpose_now");
-    return now ? now() : 0;
+    thalweg_region const region = {now ? now() : 0};
+    return region;
 }
 
 // Records the region under this name.
-static inline void thalweg_region_end(thalweg_region begin, char const* name) {
+static inline void thalweg_region_end(thalweg_region region, char const* name) {
     void (*record)(char const*, uint64_t);
     *(void**)&record = dlsym(RTLD_DEFAULT, "thalweg_interpose_region");
-    if (record) record(name, begin);
+    if (record) record(name, region.begin);
 }

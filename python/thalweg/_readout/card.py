@@ -60,7 +60,7 @@ class CardReport:
             done = (f"{count:,} {name.replace('_', ' ')}" for name, count in self.faults.items() if count)
             said.append(f"faults made on request: {', '.join(done)}")
         if self.unread_bytes:
-            said.append(f"no handler read the last {as_bytes(self.unread_bytes)}")
+            said.append(f"{as_bytes(self.unread_bytes)} are left in the buffers, for handlers that still run")
         return said
 
     def as_json(self) -> dict[str, Any]:

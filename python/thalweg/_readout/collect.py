@@ -158,7 +158,7 @@ class CollectorReport:
             "evicted before they were requested": counters.evicted,
             "lost with a handler": counters.lost,
             "unknown to all handlers (a gap)": counters.gaps,
-            "unknown to the first handler": counters.left_behind,
+            "given out by another handler than the first one": counters.left_behind,
             "held by another collector before": counters.again,
             "delivered twice and recorded once": counters.duplicates,
         }

@@ -79,6 +79,7 @@ class Bench:
         self._kept: list[Outputs] = []
         self._must_tidy = goes_on
         self.first = self.traced([], remains=True)
+        same.check_comparable(self._kept[-1])  # before any further run
         self._limit_s = options.limit_s or 60 + 10 * self.first.run.seconds
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import filecmp
 import os
 import shutil
@@ -39,6 +40,7 @@ class Workplace:
         self.folder, self.journal, self.aside = folder, journal, journal.folder
         self._has_restorer = has_restorer
         self._own = {str(self.aside), journal.request.get("out")}
+        self._streams = _streams_in_files()
         self._before: dict[Path, State] = {}
         self._folders_before: set[Path] = set()
 
@@ -226,6 +228,8 @@ class Workplace:
         for entry in self._entries():
             if entry.is_file(follow_symlinks=False) or entry.is_symlink():  # a socket or a pipe has no content
                 status = entry.stat(follow_symlinks=False)
+                if (status.st_dev, status.st_ino) in self._streams:
+                    continue
                 found[self._relative(entry)] = (status.st_ino, status.st_size, status.st_mtime_ns)
                 if len(found) > _MOST_FILES:
                     raise UsageError(
@@ -252,6 +256,16 @@ class Workplace:
 
     def _relative(self, entry: os.DirEntry[str]) -> Path:
         return Path(entry.path).relative_to(self.folder)
+
+
+def _streams_in_files() -> set[tuple[int, int]]:
+    """Returns the files to which this process says what it finds, as in `thalweg tune … > tune.txt`: no outputs."""
+    found = set()
+    for stream in (1, 2):
+        with contextlib.suppress(OSError):  # it is closed
+            status = os.fstat(stream)
+            found.add((status.st_dev, status.st_ino))
+    return found
 
 
 def _copy(path: Path, to: Path) -> None:

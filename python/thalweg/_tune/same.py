@@ -32,6 +32,12 @@ def differences(one: Outputs, other: Outputs, *, values: bool = True) -> list[st
     return found[:MOST_SAID]
 
 
+def check_comparable(outputs: Outputs) -> None:
+    """Raises UsageError if what would compare these outputs is not installed."""
+    if any(_is_hdf5(outputs.folder / name) for name in outputs.files):
+        _import_h5py()
+
+
 def _of_file(left: Path, right: Path, *, values: bool) -> Iterator[str]:
     if _is_hdf5(left) and _is_hdf5(right):
         yield from _of_hdf5(left, right, values=values)
@@ -44,7 +50,7 @@ def _is_hdf5(path: Path) -> bool:
         return file.read(len(_SIGNATURE)) == _SIGNATURE
 
 
-def _of_hdf5(left: Path, right: Path, *, values: bool) -> Iterator[str]:
+def _import_h5py() -> Any:
     try:
         import h5py
     except ImportError:
@@ -52,6 +58,11 @@ def _of_hdf5(left: Path, right: Path, *, values: bool) -> Iterator[str]:
             "outputs cannot be compared (HDF5 files are compared by h5py, which is not installed): run "
             "`pip install 'thalweg[h5py]'`"
         ) from None
+    return h5py
+
+
+def _of_hdf5(left: Path, right: Path, *, values: bool) -> Iterator[str]:
+    h5py = _import_h5py()
     with contextlib.suppress(ImportError):
         import hdf5plugin  # noqa: F401 - registers filters
     try:

@@ -24,6 +24,8 @@ class Screened:
     """What they change, a sentence for each file."""
     data: list[str]
     """What is other in the outputs; empty: the data are the same."""
+    calls: int
+    """The reads and writes of all files with them."""
 
 
 @dataclass
@@ -62,7 +64,8 @@ class Screen:
         if self.inert:
             yield f"inert here: {', '.join(self.inert)}"
         if self.effects:
-            yield f"to measure one: thalweg tune --try {self.effects[0].settings[0]} -- COMMAND"
+            best = min(self.effects, key=lambda each: (bool(each.data), each.calls))
+            yield f"to measure the one with the fewest calls: thalweg tune --try {best.settings[0]} -- COMMAND"
 
     def to_dict(self) -> dict[str, Any]:
         return vars(self) | {"effects": [vars(each) for each in self.effects]}
@@ -117,5 +120,6 @@ def _sort_in(found: Screen, known: list[tuple[Accounts, Screened]], first: Trace
         if not differences(io, tried.io) and other.data == data:
             other.settings.append(name)
             return
-    found.effects.append(Screened([name], changes, data))
+    calls = sum(each.reads + each.writes for each in tried.io.values())
+    found.effects.append(Screened([name], changes, data, calls))
     known.append((tried.io, found.effects[-1]))

@@ -108,7 +108,7 @@ felix::DmaReader Handler::wait_for_card(std::uint64_t timeout_ns) const {
                 continue;
             }
             base::fail_system({fmt::format("handler {} has no card", config_.name), error.what(),
-                               "start the card, or correct the handler's `buffer`"});
+                               "start the card, or correct the handler's `card` and `dma`, or its `buffer`"});
         }
     }
 }
