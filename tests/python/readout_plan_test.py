@@ -106,6 +106,19 @@ def test_a_plan_of_a_configuration_says_what_is_not_pinned(configuration: Path, 
     assert json.loads(told.stdout)["threads"][-1]["processors"] == [0]
 
 
+def test_a_plan_needs_no_token(configuration: Path, thalweg_command) -> None:
+    text = configuration.read_text().replace("[server]", '[server]\ntoken_file = "/run/secrets/none"')
+    configuration.write_text(text)
+    done = thalweg_command("readout", "plan", "--config", configuration)
+    assert (done.returncode, "left" in done.stdout) == (0, True), done.stderr
+
+
+def test_a_text_without_quotes_is_said(configuration: Path, thalweg_command) -> None:
+    configuration.write_text("[readout]\nexpected_rate = 1MHz\n")
+    done = thalweg_command("readout", "plan", "--config", configuration)
+    assert (done.returncode, "texts need quotes" in done.stderr) == (2, True)
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -27,7 +27,8 @@ def parse_tables(text: str, where: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"{where} is not TOML ({error})") from None
+        hint = ": texts need quotes, such as rate = \"1MHz\"" if "end of document" in str(error) else ""
+        raise UsageError(f"{where} is not TOML ({error}){hint}") from None
 
 
 def read_tables(path: str | os.PathLike[str]) -> dict[str, Any]:

@@ -144,7 +144,7 @@ class CollectorReport:
             said.append(f"{self.path} is complete: {self.rows:,} events, {file}. {_ENDINGS[self.ended_by]}")
         else:
             said.append(f"{self.path} is not complete: `thalweg recover {self.path}` completes it.")
-        if self.unanswered and not self.unreached:
+        if self.unanswered and not self.unreached and self.ended_by != "run":  # then all had said that it is over
             said.append(f"These handlers did not answer at the end: {self.unanswered.replace(' ()', '')}.")
         if self.not_cleared:
             said.append(f"{self.not_cleared:,} ranges were not cleared: handlers will deliver their events again.")

@@ -1,6 +1,7 @@
 """Plans where the threads of handlers run, by the rules of thalweg/machine/pinning.h and
 thalweg/readout/handler/placement.h."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
@@ -27,7 +28,11 @@ class Row:
 
 def of_configuration(path: Path, topology: _core.Topology, pinning: str = "") -> _core.Plan:
     """Returns the plan for the handlers of a configuration. `pinning` overrides that of the file, if it is given."""
-    return _core.place_configured(configuration.load_configuration(path).json, topology, pinning)
+    tables = json.loads(configuration.load_configuration(path).json)
+    for table in (tables, *tables["handler"]):  # a plan needs no secret, and not each machine has it
+        if isinstance(server := table.get("server"), dict):
+            server.pop("token_file", None)
+    return _core.place_configured(json.dumps(tables), topology, pinning)
 
 
 def of_handlers(
