@@ -143,8 +143,12 @@ def play(seconds: float, seed: int) -> dict[str, Any]:
         server = stack.enter_context(shown(folder / "runs"))
         mount = None if WHY_NOT else stack.enter_context(mounted(folder / "runs", folder / "shown"))
         campaign = Campaign(folder / "runs", server, mount and mount.place)
-        while time.monotonic() < end or not campaign.done["rounds"]:
-            campaign.round(any_)
+        try:
+            while time.monotonic() < end or not campaign.done["rounds"]:
+                campaign.round(any_)
+        except BaseException:
+            print(f"seed {seed}, before the fault: {dict(campaign.done)}", file=sys.stderr)
+            raise
         left_out = {"left out": f"mount: {WHY_NOT}"} if WHY_NOT else {}
         return {"seed": seed, **left_out, **campaign.done}
 

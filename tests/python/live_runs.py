@@ -33,7 +33,7 @@ if __name__ == "__main__":
     for number in range(3):
         multiprocessing.get_context("fork").Process(target=live_runs.write, args=(out.handle, number)).start()
     print("ready", flush=True)
-    time.sleep(600)
+    time.sleep(3600)
 """
 
 
@@ -64,7 +64,7 @@ def recovers(path: Path) -> bool:
     return not tw.open(path).is_open
 
 
-def write(handle: str, number: int, stop: float = 600) -> None:
+def write(handle: str, number: int, stop: float = 3600) -> None:
     """Appends until it is killed, or so many seconds."""
     end = time.monotonic() + stop
     with tw.attach(handle) as out:
