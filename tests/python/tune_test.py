@@ -17,7 +17,6 @@ from mpis import MPICH, OMPIO
 from tracing import compile_c
 
 from thalweg._trace.records import library_path
-from thalweg._tune.screen import Screen, Screened
 from thalweg._tune.settings import SETTINGS
 
 THALWEG = str(Path(sys.executable).with_name("thalweg"))
@@ -383,31 +382,6 @@ def test_a_screen_says_which_settings_do_anything() -> None:
     assert not any(name.startswith(("cb_", "romio", "io_ompio", "alignment")) for name in [*effects, *found["inert"]])
     assert all(each["data"] == [] for each in found["effects"])
     assert os.listdir() == ["out.h5"]
-
-
-def test_the_value_with_the_fewest_calls_is_the_one_to_measure() -> None:
-    effects = [Screened(["a=1"], ["x"], [], 500), Screened(["a=2"], ["y"], [], 4), Screened(["a=3"], [], ["other"], 1)]
-    *_, last = Screen(0.5, is_tried=True, effects=effects).lines()
-    assert last == "to measure the one with the fewest calls: thalweg tune --try a=2 -- COMMAND"
-
-
-def test_what_is_said_may_go_to_a_file_of_the_folder() -> None:
-    with open("tune.txt", "w") as told:
-        line = [THALWEG, "tune", "--pairs", "0", "--try", "sieve_buf_size=4MiB", *python(SERIAL)]
-        done = subprocess.run(line, stdout=told, stderr=told, timeout=300, check=False)
-    text = Path("tune.txt").read_text()
-    assert done.returncode == 0, text
-    assert "data: the same" in text
-    assert sorted(os.listdir()) == ["out.h5", "tune.txt"]
-
-
-def test_without_h5py_nothing_more_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    Path("away").mkdir()
-    Path("away/h5py.py").write_text("raise ImportError")
-    monkeypatch.setenv("PYTHONPATH", str(Path("away").resolve()))
-    told = refusal("--try", "sieve_buf_size=4MiB", *shell("echo x >> ../runs; printf '\\211HDF\\r\\n\\032\\n' > out.h5"))
-    assert "which is not installed" in told
-    assert Path("../runs").read_text() == "x\n"
 
 
 def test_where_io_takes_no_time_nothing_is_tried() -> None:

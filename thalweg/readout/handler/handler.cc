@@ -264,10 +264,9 @@ void Handler::watch_card(std::stop_token const& stop) {
         if (!next) continue;
         if (next->format() != reader.format()) {
             base::Lock const lock(run_mutex_);
-            run.problem =
-                fmt::format("the new card of {} has blocks of another format: begin a new run for it, with "
-                            "POST /control/stop, configure and start",
-                            config_.buffer);
+            run.problem = fmt::format("the new card of {} has blocks of another format: begin a new run for it, with "
+                                      "POST /control/stop, configure and start",
+                                      config_.buffer);
             continue;
         }
         // Everything that the old card has written is read first, however long an index is full.

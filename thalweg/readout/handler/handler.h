@@ -101,7 +101,7 @@ class Handler {
     std::string start_note_ THALWEG_GUARDED_BY(run_mutex_);             // why the last start has not begun a run
     std::uint64_t discarded_before_ THALWEG_GUARDED_BY(run_mutex_) = 0; // including the runs before this one
     std::stop_source cut_short_;
-    std::jthread watcher_;                                              // watches the card
+    std::jthread watcher_; // watches the card
 };
 
 } // namespace thalweg::readout

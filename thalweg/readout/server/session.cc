@@ -122,9 +122,9 @@ void Session::greet(ClientMessage const& message) {
     if (!same_token(token, context_.config.token))
         return refuse({Refusal::not_allowed, token.empty()
                                                  ? fmt::format("{} wants a token, and none was given", context_.name)
-                        : context_.config.token.empty()
-                            ? fmt::format("{} expects no token, and one was given", context_.name)
-                            : fmt::format("the token is not the one of {}", context_.name)},
+                                             : context_.config.token.empty()
+                                                 ? fmt::format("{} expects no token, and one was given", context_.name)
+                                                 : fmt::format("the token is not the one of {}", context_.name)},
                       tag);
     if (!context_.quota->admit(hello.role))
         return refuse({Refusal::busy,
