@@ -77,9 +77,7 @@ def test_hints_are_judged_by_what_is_reported_and_by_who_wrote(
     ids=["OMPIO", "ROMIO"],
 )
 @pytest.mark.parametrize("number", range(3))
-def test_hints_that_a_library_only_gives_back(
-    tmp_path: Path, mpi: Mpi, states: tuple[str, ...], number: int
-) -> None:
+def test_hints_that_a_library_only_gives_back(tmp_path: Path, mpi: Mpi, states: tuple[str, ...], number: int) -> None:
     """OMPIO shows its modules and reads three hints; ROMIO corrects what it was given, and Open MPI 4 does not say."""
     hint = [("cb_nodes", "99"), ("nonsense", "3"), ("romio_cb_write", "enabel")][number]
     mpi.skip_if_missing()

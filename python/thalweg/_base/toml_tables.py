@@ -27,7 +27,7 @@ def parse_tables(text: str, where: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        hint = ": texts need quotes, such as rate = \"1MHz\"" if "end of document" in str(error) else ""
+        hint = ': texts need quotes, such as rate = "1MHz"' if "end of document" in str(error) else ""
         raise UsageError(f"{where} is not TOML ({error}){hint}") from None
 
 

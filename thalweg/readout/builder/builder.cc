@@ -50,9 +50,7 @@ void Builder::stop(std::uint64_t drain_ns) {
     }
 }
 
-void Builder::cut_short() {
-    is_cut_short_ = true;
-}
+void Builder::cut_short() { is_cut_short_ = true; }
 
 void Builder::run(BuildThread& thread, std::size_t index) {
     ::prctl(PR_SET_TIMERSLACK, 1000UL); // the default, 50 us, is longer than the sleep that is wanted
