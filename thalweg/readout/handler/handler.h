@@ -37,8 +37,8 @@ class Handler {
     // running or paused -> stopped: builds what the buffer holds, closes open events, and waits for collectors for up
     // to `drain_ns`.
     void stop(std::uint64_t drain_ns);
-    // Lets `stop`, in another thread, wait for nobody any longer: what is built and not fetched is discarded, and the
-    // report is complete when `stop` has returned. No run can begin afterwards that would wait at its end.
+    // Lets `stop`, in another thread, wait no longer for collectors: what is built and not fetched is discarded, and
+    // the report is complete when `stop` has returned. No run can begin afterwards that would wait at its end.
     void cut_short();
 
     ReadoutState state() const;
