@@ -9,6 +9,7 @@ from recording import THALWEG
 
 import thalweg as tw
 from thalweg import tdpac
+from thalweg.tdpac.fitted import with_error
 
 CONFIG = "places = [[1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, 0], [1, 0, 1]]\nrange = [-20, 40]\nbin = 1\n"
 HIT = {"timestamp": tw.uint64(unit="ns"), "energy": tw.float32(unit="keV")}
@@ -60,3 +61,23 @@ def test_odd_detectors_are_named(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["notes"][: len(spectra.remarks)] == spectra.remarks
     assert tdpac.Spectra.load(str(tmp_path / "s.h5")).remarks == spectra.remarks
+
+
+def test_energies_in_another_unit_are_a_problem(tmp_path: Path) -> None:
+    rng = np.random.default_rng(8)
+    with tw.create(tmp_path / "run.h5", {"ch0": HIT, "ch1": HIT}) as out:
+        for name in ("ch0", "ch1"):
+            rows = hits(rng, 1000, SECONDS, (133, 133))
+            out.producer(name).append(timestamp=rows["timestamp"], energy=rows["energy"] * 7)
+    (tmp_path / "tdpac.toml").write_text("places = [[1, 0, 0], [0, 1, 0]]\nrange = [-20, 40]\nbin = 1\n")
+    words = [THALWEG, "tdpac", tmp_path / "run.h5", "--config", tmp_path / "tdpac.toml", "--plot", tmp_path / "s.png"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=100)
+    assert done.returncode == 1
+    assert "2,000 hits and no starts and no stops (no energy is in a window): give [calibration]" in done.stderr
+    assert "Warning" not in done.stderr
+
+
+def test_a_value_has_the_digits_of_its_error() -> None:
+    given = {(0.0888549, 5.8): "0.1 +- 5.8", (297.1234, 0.0351): "297.123 +- 0.035", (12345.6, 1234): "12,346 +- 1,234"}
+    assert {each: with_error(*each) for each in given} == given
+    assert with_error(0.5, 0) == "0.5 +- 0"

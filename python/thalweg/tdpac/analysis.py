@@ -56,8 +56,10 @@ class Analysis:
             f"{hits}, {self.spectra.between_detectors:,} coincidences, {self.true_coincidences:,.0f} of them true.",
             f"Classes of pairs: {', '.join(map(str, self.classes))}.",
         ]
-        for fitted in (self.time_zero, self.half_life.fitted if self.half_life else None, self.fit):
+        for fitted in (self.time_zero, self.half_life.fitted if self.half_life else None):
             found += fitted.sentences() if fitted else []
+        found += [f"The field, from {each}" for each in self.fit.sentences()] if self.fit and self.fit.is_valid else []
+        found += self.fit.sentences() if self.fit and not self.fit.is_valid else []
         if late := facts.get("late", 0):
             found.append(f"{late:,} hits came so late that some of their partners had left the memory: set kept-hits.")
         return found + self.notes
@@ -79,6 +81,13 @@ class Analysis:
     @property
     def problems(self) -> list[str]:
         """What was asked for and could not be done although the spectra are there, in whole sentences."""
+        facts = self.spectra.facts
+        missing = [name for name in ("starts", "stops") if not facts.get(name, 0)]
+        if facts.get("hits", 0) and missing and not self.spectra.uncalibrated:
+            return [
+                f"there are {facts['hits']:,} hits and no {' and no '.join(missing)} (no energy is in a window): give "
+                "[calibration], or correct scale, start and stop"
+            ]
         if not (tables := self.spectra.uncalibrated):
             return []
         said = (

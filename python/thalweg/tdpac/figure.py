@@ -98,5 +98,6 @@ def _draw_spectra(analysis: Analysis, axes: Any) -> None:
     for each, shade in zip(analysis.classes[:_MOST_CLASSES], _SHADES, strict=False):
         counts = spectra.counts[each.indices].mean(axis=0)
         axes.stairs(counts, spectra.edges_ns, color=shade, linewidth=0.8, label=str(each))
-    axes.set_yscale("log")
+    if spectra.counts.any():
+        axes.set_yscale("log")
     axes.legend(frameon=False, fontsize=8)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -24,6 +25,14 @@ _UNITS = {
 def unit_of(parameter: str) -> str:
     """Returns the unit of a parameter; empty if it is a plain number."""
     return _UNITS.get(_kind_of(parameter), "")
+
+
+def with_error(value: float, error: float) -> str:
+    """Returns both with as many digits as two of the error have."""
+    if not error > 0 or not np.isfinite(error):
+        return f"{value:.6g} +- {error:.2g}"
+    digits = 1 - math.floor(math.log10(error))
+    return f"{value:,.{max(0, digits)}f} +- {error:,.{max(0, digits)}f}"
 
 
 @dataclass(frozen=True)
@@ -51,7 +60,7 @@ class Fitted:
         return [f"{self.method}: {', '.join(map(self._sentence, self.free))}; chi2/n = {self.reduced:.3f}"]
 
     def _sentence(self, name: str) -> str:
-        value = f"{self.values[name]:.6g} +- {self.errors[name]:.2g}"
+        value = with_error(self.values[name], self.errors[name])
         unit = unit_of(name)
         return f"{name} = ({value}) {unit}" if unit else f"{name} = {value}"
 
