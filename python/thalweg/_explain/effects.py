@@ -17,6 +17,8 @@ AGGREGATION = ("cb_nodes", "cb_config_list", "cb_buffer_size")
 OF_WRITES = ("romio_cb_write", "romio_ds_write", "ind_wr_buffer_size")
 OF_READS = ("romio_cb_read", "romio_ds_read", "ind_rd_buffer_size")
 SIEVING = ("romio_ds_write", "ind_wr_buffer_size", "romio_ds_read", "ind_rd_buffer_size")
+BUFFERS = {"ind_wr_buffer_size": 512 << 10, "ind_rd_buffer_size": 4 << 20}
+"""The buffers of data sieving, with ROMIO's defaults."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,7 @@ def effect_of_hint(trace: Trace, file: int, name: str, value: str, says: dict[st
         wanted = "written" if name in OF_WRITES else "read" if name in OF_READS else "moved"
         return "inert", f"nothing was {wanted} through MPI-IO"
     if name in SIEVING:
-        return _sieving(sides[0], value)
+        return _sieving(sides[0], name, value)
     if name in ("romio_cb_write", "romio_cb_read"):
         return _collective_buffering(trace, file, sides[0], value, says)
     if name in AGGREGATION:
@@ -87,22 +89,32 @@ def all_alone(each: Side) -> str:
     return f"all {each.calls:,} {each.kind}s are independent"
 
 
-def _sieving(each: Side, value: str) -> Said:
+def _sieving(each: Side, name: str, value: str) -> Said:
     if not len(each.independent):
         return "inert", f"all {each.calls:,} {each.kind}s are collective"
-    if each.sieved:
-        return "in effect", f"{each.sieved:,} reads fetch what lies between the pieces that are written"
-    if len(each.in_independent) <= len(each.independent):
-        largest = int(each.in_independent.moved.max(initial=0))
-        if each.kind == "read" and largest > int(each.independent.size.max(initial=0)):
-            return "in effect", f"reads of up to {as_bytes(largest)} fetch more than was requested"
+    largest = int(each.in_independent.moved.max(initial=0))
+    is_more = each.kind == "read" and largest > int(each.independent.size.max(initial=0))
+    has_pieces = len(each.in_independent) > len(each.independent)
+    if not each.sieved and not is_more and not has_pieces:
         return "inert", f"each independent {each.kind} is one contiguous range, for which there is no data sieving"
-    if value == "disable":
-        return (
-            "in effect",
-            f"{len(each.in_independent):,} calls move the pieces of {len(each.independent):,}",
-        )
+    if name in BUFFERS:
+        return _sieve_buffer(each, name, int(value), largest)
+    if value == "disable" and has_pieces and not each.sieved:
+        return "in effect", f"{len(each.in_independent):,} calls move the pieces of {len(each.independent):,}"
+    if value in ("enable", "automatic") and (each.sieved or is_more):
+        return "inert", "data sieving is what the library does by default, too"
     return "cannot be told", "the calls do not show it"
+
+
+def _sieve_buffer(each: Side, name: str, value: int, largest: int) -> Said:
+    """A buffer is seen if it cuts what the default would leave whole, or leaves whole what the default would cut."""
+    default = BUFFERS[name]
+    if value == default:
+        return "inert", "it is the default"
+    shows = f"the largest {each.kind} of data sieving has {as_bytes(largest)}"
+    if default < largest <= value or (value < default and largest == value):
+        return "in effect", shows
+    return ("inert", shows) if largest < min(value, default) else ("cannot be told", shows)
 
 
 def _aggregators(trace: Trace, file: int, says: dict[str, str]) -> set[int]:
@@ -113,6 +125,19 @@ def are_mixed(each: Side) -> bool:
     """Returns whether pieces of ranks alternate in the file, or each call has several."""
     inner = each.in_collective
     return interleaved(inner.offset, inner.moved, inner.rank) > 0.1 or len(inner) > 2 * len(each.collective)
+
+
+def _alternate(collective: Calls) -> bool:
+    """Returns whether requests of ranks overlap in the file in a collective call, each from its first byte on: then
+    ROMIO gives them to aggregators by default (`interleave_count` in its ad_write_coll.c)."""
+    number = np.zeros(len(collective), np.int64)
+    for rank in np.unique(collective.rank):
+        mine = collective.rank == rank
+        number[mine] = np.arange(np.count_nonzero(mine))  # the first call of each rank is one collective call
+    order = np.lexsort((collective.offset, number))
+    begin, number = collective.offset[order].astype(np.int64), number[order]
+    end = begin + collective.size[order]
+    return bool(((begin[1:] < end[:-1]) & (number[1:] == number[:-1])).any())
 
 
 def _collective_buffering(trace: Trace, file: int, each: Side, value: str, says: dict[str, str]) -> Said:
@@ -128,7 +153,12 @@ def _collective_buffering(trace: Trace, file: int, each: Side, value: str, says:
             "inert",
             f"the {each.kind}s of ranks are not interleaved, so each rank makes its own by default, too",
         )
-    if value == "enable" and (each.movers < ranks or each.movers <= _aggregators(trace, file, says)):
+    if value == "automatic":
+        return "inert", "it is the default"
+    has_aggregators = each.movers < ranks or each.movers <= _aggregators(trace, file, says)
+    if value == "enable" and has_aggregators and _alternate(each.collective):
+        return "inert", "the requests of ranks alternate in the file, so aggregators move them by default, too"
+    if value == "enable" and has_aggregators:
         return "in effect", f"the library reports it, and of {len(ranks)} ranks, {listed(each.movers)} moved the data"
     if value == "enable":
         return "inert", f"ranks {listed(each.movers)} moved the data themselves"
@@ -152,6 +182,8 @@ def _aggregation(trace: Trace, file: int, sides: list[Side], name: str, value: s
                 f"{listed(aggregators)}: the {each.kind}s of ranks are not interleaved, and {_switch(each)} is "
                 "automatic"
             )
+        if (name, value) == ("cb_config_list", "*:1"):
+            return "inert", "it is the default"
         if (name, value, says.get("cb_config_list")) == ("cb_nodes", "1", "*:1"):
             return "cannot be told", "a host has one aggregator by default, too"
         if name != "cb_buffer_size":

@@ -3,10 +3,15 @@
 #include <fcntl.h>
 #include <optional>
 
+#include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
 
 namespace thalweg::dataset {
 namespace {
+
+// A process that was killed holds its locks until it has ended, which takes a while if it has much memory.
+constexpr std::uint64_t kEndingNs = 1'000'000'000;
+constexpr std::uint64_t kLookNs = 10'000'000;
 
 // Between opening and locking, the journal may have been removed and another run's put in its place.
 bool is_still_at(base::FileDescriptor const& fd, std::string const& path) {
@@ -35,10 +40,14 @@ base::FileDescriptor try_lock_exclusive(std::string const& journal) {
 }
 
 base::FileDescriptor lock_exclusive(std::string const& journal, LockFor purpose) {
-    if (auto fd = lock(journal, true, purpose == LockFor::writing ? O_RDWR : O_RDONLY)) return std::move(*fd);
+    auto const end_ns = base::monotonic_ns() + kEndingNs;
+    do {
+        if (auto fd = lock(journal, true, purpose == LockFor::writing ? O_RDWR : O_RDONLY)) return std::move(*fd);
+        base::sleep_ns(kLookNs);
+    } while (base::monotonic_ns() < end_ns);
     base::fail_usage({"cannot take over the run of " + journal,
                       "it is still being written, or another process recovers it",
-                      "stop its processes first (`lsof` names them)"});
+                      "wait until it is closed, or end its processes if they hang (`lsof` names them)"});
 }
 
 } // namespace thalweg::dataset

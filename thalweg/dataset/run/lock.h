@@ -17,7 +17,7 @@ enum class LockFor : std::uint8_t { nothing, writing };
 // Returns an empty descriptor if a participant of the run is alive, or another process recovers it.
 base::FileDescriptor try_lock_exclusive(std::string const& journal);
 
-// Throws base::UsageError in that case.
+// The same, but it waits a second for processes that are ending, and throws base::UsageError then.
 base::FileDescriptor lock_exclusive(std::string const& journal, LockFor purpose = LockFor::nothing);
 
 } // namespace thalweg::dataset
