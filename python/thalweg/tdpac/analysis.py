@@ -84,10 +84,9 @@ class Analysis:
         facts = self.spectra.facts
         missing = [name for name in ("starts", "stops") if not facts.get(name, 0)]
         if facts.get("hits", 0) and missing and not self.spectra.uncalibrated:
-            return [
-                f"there are {facts['hits']:,} hits and no {' and no '.join(missing)} (no energy is in a window): give "
-                "[calibration], or correct scale, start and stop"
-            ]
+            none = " and no ".join(missing)
+            there = f"there are {facts['hits']:,} hits and no {none} (no energy is in a window)"
+            return [f"{there}: give [calibration], or correct scale, start and stop"]
         if not (tables := self.spectra.uncalibrated):
             return []
         said = (

@@ -12,7 +12,6 @@
 #include "thalweg/dataset/read/verify.h"
 #include "thalweg/dataset/run/attach.h"
 #include "thalweg/dataset/run/ledger.h"
-#include "thalweg/dataset/run/lock.h"
 #include "thalweg/dataset/test_bad_day.h"
 
 namespace thalweg::dataset {
@@ -56,18 +55,6 @@ void wait_for_barriers(Writer const& writer, std::uint64_t pages) {
     while (writer.status().pages < pages || writer.status().producers[0].durable_items.empty() ||
            writer.status().producers[0].durable_items[1] < kRowsInPlace)
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
-}
-
-TEST(RunPlace, AProcessThatIsEndingIsWaitedFor) {
-    Directory const directory;
-    auto const path = directory.file("run.h5");
-    leave_unfinished(path);
-    auto held = lock_shared(journal_path(path));
-    std::jthread const ending([&] {
-        std::this_thread::sleep_for(std::chrono::milliseconds(100));
-        held = {};
-    });
-    EXPECT_NO_THROW(RunPlace(path).lock_exclusive());
 }
 
 TEST(RunPlace, AJournalOfAnotherVersionIsNotGone) {
