@@ -63,8 +63,9 @@ std::unique_ptr<record::Collector> make_collector(dataset::Writer& writer, Clien
 
 void bind_client_options(nb::module_& module) {
     bind_settable<&ClientOptions::handlers, &ClientOptions::token, &ClientOptions::range_events,
-                  &ClientOptions::credit_bytes, &ClientOptions::ranges_in_flight, &ClientOptions::connections,
-                  &ClientOptions::give_up_ns, &ClientOptions::sample_fraction>(module, "ClientOptions")
+                  &ClientOptions::credit_bytes, &ClientOptions::find_credit, &ClientOptions::ranges_in_flight,
+                  &ClientOptions::connections, &ClientOptions::give_up_ns, &ClientOptions::sample_fraction>(
+        module, "ClientOptions")
         .def("observe", [](ClientOptions& options) { options.role = ClientRole::observer; });
 }
 

@@ -86,6 +86,7 @@ void bind_readout_handler(nb::module_& module) {
         .def_prop_ro("depth_s", &depth_s)
         .def_prop_ro("build_threads", &build_threads)
         .def_prop_ro("serve_threads", [](HandlerConfig const& it) { return it.server.threads; })
+        .def_prop_ro("pacing_bytes_s", [](HandlerConfig const& it) { return it.server.pacing_bytes_s; })
         .def_prop_ro("queued_total_bytes", [](HandlerConfig const& it) { return it.server.queued_total_bytes; })
         .def_prop_ro("groups", [](HandlerConfig const& it) { return it.groups.size(); });
     module.def("handlers_of", &handlers_of, nb::arg("json"), nb::arg("own") = "", WithoutGil());

@@ -92,6 +92,16 @@ def test_h5py_reads_the_jagged_fragments(tmp_path: Path, handlers: list[Handler]
     assert [piece.tobytes() for piece in pieces] == [each for event in events for each in expected(int(event))]
 
 
+def test_the_client_finds_its_credit(tmp_path: Path, handlers: list[Handler]) -> None:
+    done = collect(*addresses(handlers), "--out", tmp_path / "run.h5", "--credit", "auto", "--json")
+    assert done.returncode == 0, done.stderr
+    counters = json.loads(done.stdout)["counters"]
+    assert counters["complete"] == 2000
+    refused = collect(*addresses(handlers), "--out", tmp_path / "none.h5", "--credit", "automatic")
+    assert refused.returncode == 2
+    assert "automatic" in refused.stderr
+
+
 def test_so_many_events_and_the_rest_stays(tmp_path: Path, handlers: list[Handler]) -> None:
     done = collect(*addresses(handlers), "--out", tmp_path / "some.h5", "--events", 300)
     assert done.returncode == 0

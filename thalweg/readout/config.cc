@@ -20,7 +20,8 @@ namespace {
 
 constexpr std::uint64_t kMaxSlots = 1ull << 31;
 constexpr std::size_t kMaxNameBytes = 64;
-constexpr std::size_t kMaxTokenBytes = 256; // readout/protocol.h
+constexpr std::size_t kMaxTokenBytes = 256;     // readout/protocol.h
+constexpr std::uint64_t kLeastPacing = 100'000; // bytes in a second: less is taken for a number without its unit
 
 // The object that is checked, with the name that messages use: "handler 'dh0', group 0x11".
 struct CheckedConfig {
@@ -136,6 +137,9 @@ void check_server(CheckedConfig const& checked, HandlerConfig const& config) {
     checked.demand(server.queued_total_bytes >= 4 * server.queued_bytes,
                    fmt::format("server.queued_total is {} bytes, and four answers of server.queued may have {}",
                                server.queued_total_bytes, 4 * server.queued_bytes));
+    checked.demand(server.pacing_bytes_s == 0 || server.pacing_bytes_s >= kLeastPacing,
+                   fmt::format("server.pacing is {} bytes a second", server.pacing_bytes_s),
+                   fmt::format("write at least {}, with its unit, such as \"20MB\", or leave it out", kLeastPacing));
     checked.demand(server.lease_ns > 0, "server.lease is 0");
     checked.demand(server.longest_lease_ns >= server.lease_ns, "server.longest_lease is shorter than server.lease");
     std::uint64_t event_bytes = sizeof(MessageHead) + sizeof(EventsHead) + sizeof(EventRecord);

@@ -74,6 +74,7 @@ struct ServerConfig {
     std::uint64_t outstanding_events = 16'384; // limit for all collectors together; the index must be deeper
     bool iovec = false;                        // send from the slots of the index instead of from one copy
     std::string congestion_control;            // "cubic", "bbr", "reno"; empty: the kernel's choice
+    std::uint64_t pacing_bytes_s = 0;          // most that is sent to one client in a second; 0: no limit
 };
 
 struct HandlerConfig {

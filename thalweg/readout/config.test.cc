@@ -44,6 +44,7 @@ TEST(ReadoutConfig, WhatIsNotGivenIsAsInTheStructs) {
     EXPECT_EQ(config.index.events, defaults.index.events);
     EXPECT_EQ(config.index.close_after_ns, defaults.index.close_after_ns);
     EXPECT_EQ(config.server.queued_bytes, defaults.server.queued_bytes);
+    EXPECT_EQ(config.server.pacing_bytes_s, 0u);
     EXPECT_EQ(config.expected_rate_hz, 1e6);
     ASSERT_EQ(config.groups.size(), 1u);
     EXPECT_EQ(config.groups[0].source_id, 0x11u);
@@ -63,7 +64,8 @@ TEST(ReadoutConfig, EveryKeyIsRead) {
     json["trigger"] = {{"l1id_offset", 8}, {"bcid_offset", 14}, {"slice_ticks", 1000}};
     json["server"] = {{"allow", {"10.0.0.0/8"}}, {"token", "secret"}, {"threads", 3},
                       {"max_connections", 50},   {"queued", "1MiB"},  {"lease", "3s"},
-                      {"outstanding_events", 5}, {"iovec", true},     {"host_names", {"daq.lan"}}};
+                      {"outstanding_events", 5}, {"iovec", true},     {"host_names", {"daq.lan"}},
+                      {"pacing", "2MB"}};
     json["hook"] = {{"library", "./hook.so"}, {"configuration", "x"}, {"budget", "2us"}};
     json["handler"][0].update({{"name", "a"}, {"buffer", "b"}, {"listen", "0"}, {"metrics", "9200"}, {"threads", 1}});
     json["handler"][0]["control_socket"] = "a.sock";
@@ -92,6 +94,7 @@ TEST(ReadoutConfig, EveryKeyIsRead) {
     EXPECT_EQ(config.server.lease_ns, 3'000'000'000u);
     EXPECT_EQ(config.server.outstanding_events, 5u);
     EXPECT_TRUE(config.server.iovec);
+    EXPECT_EQ(config.server.pacing_bytes_s, 2'000'000u);
     EXPECT_EQ(config.hook.library, "./hook.so");
     EXPECT_EQ(config.hook.configuration, "x");
     EXPECT_EQ(config.hook.budget_ns, 2000u);
@@ -245,6 +248,7 @@ TEST(ReadoutConfig, WhatCannotWorkIsRefusedWithItsReason) {
     expect_refused("/server", {{"host_names", {""}}}, "its server.host_names is to have");
     expect_refused("/server", {{"queued", 1000}}, "one event may have 1080");
     expect_refused("/server", {{"outstanding_events", 0}}, "outstanding_events is 0");
+    expect_refused("/server", {{"pacing", 20}}, "server.pacing is 20 bytes a second");
     expect_refused("/hook", {{"configuration", "x"}}, "hook.library is not");
     expect_refused("/hook", {{"budget", 0}}, "hook.budget is 0");
     expect_refused("/readout", {{"poll", "1s"}}, "poll is longer");

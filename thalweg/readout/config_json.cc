@@ -61,6 +61,7 @@ void read_server(ConfigTable& table, ServerConfig& server) {
     table.read("outstanding_events", server.outstanding_events);
     table.read("iovec", server.iovec);
     table.read("congestion_control", server.congestion_control);
+    table.read_size_bytes("pacing", server.pacing_bytes_s);
 }
 
 void read_hook(ConfigTable& table, HookConfig& hook) {

@@ -54,6 +54,19 @@ bool is_tcp(base::FileDescriptor const& socket) {
     return ::getsockopt(socket.get(), SOL_SOCKET, SO_DOMAIN, &domain, &size_bytes) != 0 || domain != AF_UNIX;
 }
 
+void set_pacing(base::FileDescriptor const& socket, std::uint64_t bytes_s) {
+    std::uint64_t found = 0;
+    socklen_t size_bytes = sizeof found;
+    bool const is_set = ::setsockopt(socket.get(), SOL_SOCKET, SO_MAX_PACING_RATE, &bytes_s, sizeof bytes_s) == 0 &&
+                        ::getsockopt(socket.get(), SOL_SOCKET, SO_MAX_PACING_RATE, &found, &size_bytes) == 0;
+    if (!is_set)
+        base::fail_system({"cannot send " + std::to_string(bytes_s) + " bytes a second at most", std::strerror(errno)},
+                          errno);
+    if (found != bytes_s)
+        base::fail_system({"cannot send " + std::to_string(bytes_s) + " bytes a second at most",
+                           "the kernel says that the limit is " + std::to_string(found)});
+}
+
 void apply(base::FileDescriptor const& socket, SocketOptions const& options) {
     // Sizes beyond the system's limits are cut to them by the kernel, silently, and that is all right.
     set_option(socket, IPPROTO_TCP, TCP_NODELAY, 1); // a Unix socket refuses what only TCP has
@@ -63,6 +76,7 @@ void apply(base::FileDescriptor const& socket, SocketOptions const& options) {
         set_option(socket, SOL_SOCKET, SO_RCVBUF, static_cast<int>(options.receive_buffer_bytes));
     if (!options.congestion_control.empty() && is_tcp(socket))
         set_congestion_control(socket, options.congestion_control);
+    if (options.pacing_bytes_s > 0 && is_tcp(socket)) set_pacing(socket, options.pacing_bytes_s);
 }
 
 base::FileDescriptor bound_socket(Address const& address, int& error) {

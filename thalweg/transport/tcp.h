@@ -20,6 +20,9 @@ struct SocketOptions {
     std::uint32_t receive_buffer_bytes = 0;
     // "cubic", "bbr"; empty: the kernel's. Throws base::SystemError where it is not there.
     std::string congestion_control = {};
+    // Most that TCP sends in a second, even if the other side would take more; 0: no limit. Throws base::SystemError
+    // if the kernel does not keep it. A Unix socket has none.
+    std::uint64_t pacing_bytes_s = 0;
 };
 
 struct Listener {

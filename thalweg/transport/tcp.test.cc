@@ -144,6 +144,29 @@ TEST(TcpSockets, TakeBuffersAndCongestionControl) {
     EXPECT_NE(refusal.find("reno"), std::string::npos) << "names those that are there: " << refusal;
 }
 
+// The kernel sends the first ten segments, of up to 64 KiB on loopback, without a limit: the rest takes 160 ms.
+TEST(TcpSockets, ArePaced) {
+    constexpr std::uint64_t kBytesPerSecond = 4'000'000;
+    auto const listener = listen_at(parse_address("127.0.0.1:0"));
+    auto const client =
+        begin_connect(listener.address, {.send_buffer_bytes = 1 << 20, .pacing_bytes_s = kBytesPerSecond});
+    EXPECT_EQ(option(client, SOL_SOCKET, SO_MAX_PACING_RATE), static_cast<int>(kBytesPerSecond));
+    wait_for(listener.socket, true, false);
+    auto const server = accept_from(listener.socket);
+    ASSERT_TRUE(server);
+    std::vector<std::byte> const bytes(20 * 65'483);
+    std::vector<std::byte> room(1 << 20);
+    auto const begin_ns = base::monotonic_ns();
+    std::size_t sent = 0, received = 0;
+    while (received < bytes.size() && base::monotonic_ns() < begin_ns + 60'000'000'000) {
+        sent += send_some(client, std::span(bytes).subspan(sent)).bytes;
+        wait_for(server->socket, true, false);
+        received += receive_some(server->socket, room).bytes;
+    }
+    EXPECT_EQ(received, bytes.size());
+    EXPECT_GT(base::monotonic_ns() - begin_ns, 80'000'000u);
+}
+
 TEST(TcpSockets, APortInUseIsSaidWithOneThatIsFree) {
     auto const first = listen_at(parse_address("127.0.0.1:0"));
     auto const refusal = told([&] { listen_at(first.address); });

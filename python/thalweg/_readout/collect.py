@@ -38,6 +38,8 @@ class CollectOptions:
     duration_s: float = 0
     complete_only: bool = False
     credit_bytes: int = 32 << 20
+    find_credit: bool = False
+    """Whether the client finds how much of `credit_bytes` it uses, from goodput and delay."""
     range_events: int = 256
     tuning: Tuning = DEFAULTS
     force: bool = False
@@ -191,7 +193,8 @@ class Collection:
         self._begin_s = time.monotonic()
         client = _core.ClientOptions()
         client.handlers, client.token = options.handlers, options.token
-        client.credit_bytes, client.range_events = options.credit_bytes, options.range_events
+        client.credit_bytes, client.find_credit = options.credit_bytes, options.find_credit
+        client.range_events = options.range_events
         _core.ReadoutClient(client)  # raises for wrong options before a file is created
         self._writer = _core.create(
             str(options.out), _core.schema_of_events(), self._create_options(), self._metadata()

@@ -204,8 +204,16 @@ class Serving:
         return (
             f"{config.name} reads {config.buffer} and serves {config.groups} groups at {self._handler.address}; "
             f"its index ({as_bytes(config.index_bytes)}) holds the events of {config.depth_s:.3g} s "
-            f"at {config.expected_rate_hz:,.0f} events/s"
+            f"at {config.expected_rate_hz:,.0f} events/s{self._pacing()}"
         )
+
+    def _pacing(self) -> str:
+        limit = self._config.pacing_bytes_s
+        if limit == 0:
+            return ""
+        if self._handler.address.startswith("unix:"):
+            return "; pacing is not in effect, because a Unix socket has none"
+        return f"; pacing is in effect: at most {as_bytes(limit)} a second to one connection"
 
     def _of_monitor(self, monitor: _core.HttpServer) -> str:
         config = self._config

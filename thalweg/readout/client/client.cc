@@ -39,6 +39,10 @@ Client::State::State(ClientOptions const& given)
     : options(given), requests(given.credit_bytes), sampler(given.sample_fraction, given.range_events),
       assembler(given.handlers.size(), counters) {
     check(options);
+    if (options.find_credit) {
+        credit_finder.emplace(options.credit_bytes);
+        requests.set_credit(credit_finder->credit_bytes());
+    }
     for (auto& word : client_id) word = base::random_word();
     Hello const head{options.role, static_cast<std::uint32_t>(options.token.size()), {client_id[0], client_id[1]}};
     for (auto const part : {std::as_bytes(std::span(&head, 1)), std::as_bytes(std::span(options.token))})

@@ -22,6 +22,7 @@ struct ClientOptions {
     std::string token;
     std::uint32_t range_events = 256;      // limit of one request
     std::uint64_t credit_bytes = 32 << 20; // limit of bytes that are requested and not received, over all handlers
+    bool find_credit = false; // the client finds how much of `credit_bytes` it uses, from goodput and delay
     std::uint32_t ranges_in_flight = 8;
     std::uint32_t deadline_ms = 1000; // limit of one request
     std::uint32_t connections = 1;    // to each handler

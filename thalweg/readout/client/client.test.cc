@@ -67,6 +67,35 @@ TEST(Client, CreditIsNeverExceeded) {
     }
 }
 
+TEST(Client, FindsItsCreditAndCollectsEverything) {
+    for (std::uint64_t const credit : {8192u, 60'000u, 32u << 20}) {
+        TestHandler one({.sources = {1}}), other({.sources = {2}, .not_yet_every = 11});
+        auto options = options_for({&one, &other});
+        options.credit_bytes = credit;
+        options.find_credit = true;
+        Collected const all(options);
+        EXPECT_EQ(all.events.size(), 5000u);
+        expect_balance(all.counters, 5000);
+        EXPECT_LE(all.counters.max_outstanding_bytes, credit);
+    }
+}
+
+// 16 handlers and a credit of 32 KiB: equal shares would be answers of 2 KiB, which cost more than they carry.
+TEST(Client, WithAFoundCreditFewHandlersAreAskedAtATime) {
+    std::list<TestHandler> handlers;
+    std::vector<TestHandler*> each;
+    for (std::uint32_t i = 0; i < 16; ++i)
+        each.push_back(&handlers.emplace_back(TestHandlerOptions{.events = 640, .sources = {i + 1}}));
+    auto options = options_for(each);
+    options.credit_bytes = 32 << 10;
+    options.find_credit = true;
+    options.ranges_in_flight = 1; // so a handler is asked for one answer at a time
+    Collected const all(options);
+    EXPECT_EQ(all.counters.complete, 640u);
+    EXPECT_LE(all.counters.max_outstanding_bytes, options.credit_bytes);
+    for (auto const* handler : each) EXPECT_GT(handler->most_asked_bytes(), 4096u);
+}
+
 TEST(Client, AbsentEventsAreCountedAndNotHandedOn) {
     TestHandler one({.absent_every = 10});
     Collected const all(options_for({&one}));

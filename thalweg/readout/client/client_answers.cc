@@ -241,6 +241,10 @@ void Client::State::on_events(Request const& request, ReceivedMessage message) {
     auto& handler = handlers[index];
     auto const body = message.body();
     auto const now = base::monotonic_ns();
+    if (credit_finder) {
+        credit_finder->answered(body.size(), request.sent_ns, now);
+        requests.set_credit(credit_finder->credit_bytes());
+    }
     std::uint64_t taken = 0;
     try {
         taken = range.accept(index, body, message.memory, pool, now);

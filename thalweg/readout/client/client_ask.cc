@@ -9,6 +9,9 @@ namespace thalweg::readout {
 namespace {
 
 constexpr std::uint64_t kMostAnswerBytes = 1 << 30;
+// If a credit that the client found does not suffice for so much from each handler, few are asked at a time: small
+// answers cost more.
+constexpr std::uint64_t kLeastShare = 16 << 10;
 constexpr std::uint32_t kTakeDeadlineMs = 50; // then a shorter range is better than a later one
 
 } // namespace
@@ -109,6 +112,13 @@ void Client::State::add_range(RangeId const& id, RangeSeal const& seal) {
     ranges.back().begin(id, seal, handlers.size());
 }
 
+// Returns the part of the credit that one handler may use.
+std::uint64_t Client::State::share_of_handler() const {
+    auto const limit = requests.credit().limit_bytes();
+    auto const equal = limit / handlers.size();
+    return credit_finder ? std::max(equal, std::min(kLeastShare, limit / 4)) : equal;
+}
+
 // Returns false if there is no credit left for the request.
 bool Client::State::request(ClientRange& range, std::size_t index) {
     auto& handler = handlers[index];
@@ -125,10 +135,12 @@ bool Client::State::request(ClientRange& range, std::size_t index) {
     if (!connection.is_ready() || base::monotonic_ns() < handler.next_ask_ns) return true;
     auto& part = range.part(index);
     auto const count = range.end() - part.next;
-    auto const& credit = requests.credit();
-    auto const share = credit.limit_bytes() / handlers.size();
-    auto const bytes = std::min({handler.bytes_to_ask(count, share), credit.limit_bytes(), kMostAnswerBytes});
-    if (!requests.reserve(bytes)) return false;
+    auto const limit = requests.credit().limit_bytes();
+    auto const bytes = std::min({handler.bytes_to_ask(count, share_of_handler()), limit, kMostAnswerBytes});
+    if (!requests.reserve(bytes)) {
+        if (credit_finder) credit_finder->wants_more();
+        return false;
+    }
     THALWEG_ASSERT(range.wants(index), "a handler answers one request of a range at a time");
     part.tag = add_request({.connection = &connection, .range = &range, .reserved_bytes = bytes});
     range.asked(base::monotonic_ns());
@@ -197,7 +209,8 @@ void Client::State::renew(std::uint64_t now) {
         auto& connection = handler.first_connection();
         if (!connection.is_ready() || handler.welcome.lease_ns == 0) continue;
         if (now < connection.link.last_sent_ns() + handler.welcome.lease_ns / 3) continue;
-        auto const bytes = sizeof(EventsHead) + sizeof(EventRecord) + handler.welcome.max_fragment_bytes;
+        auto const event_bytes = sizeof(EventsHead) + sizeof(EventRecord) + handler.welcome.max_fragment_bytes;
+        auto const bytes = std::min<std::uint64_t>(event_bytes, requests.credit().limit_bytes());
         if (!requests.reserve(bytes)) continue;
         auto const tag = add_request({.connection = &connection, .reserved_bytes = bytes});
         auto const& oldest = uncommitted.oldest();

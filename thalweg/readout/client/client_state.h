@@ -16,6 +16,7 @@
 //   2. Every range that a handler gave is in `uncommitted` until it is committed, or given back by the bye.
 //   3. Every event of a range is handed on once, or counted once (EventAssembler).
 //   4. The bytes of requested fragments never exceed the credit: they are reserved before the request is sent (Credit).
+//      If the client finds the credit itself, no more is reserved after it fell until the rest has come (CreditFinder).
 //   5. A tag belongs to one request at a time, and an answer counts only on the connection of its request.
 //   6. If a handler gives a range again that this client has, it is only added to `uncommitted`, with its new key.
 #pragma once
@@ -27,6 +28,7 @@
 
 #include "thalweg/readout/client/client.h"
 #include "thalweg/readout/client/client_range.h"
+#include "thalweg/readout/client/credit_finder.h"
 #include "thalweg/readout/client/event_assembler.h"
 #include "thalweg/readout/client/lease_renewer.h"
 #include "thalweg/readout/client/own_ranges.h"
@@ -70,6 +72,7 @@ struct Client::State {
     void clear_again(std::uint64_t now);
     void claim(HandlerConnection& connection, OwnRange const& range);
     void renew(std::uint64_t now);
+    std::uint64_t share_of_handler() const;
     std::uint32_t add_request(Request request);
     void add_range(RangeId const& id, RangeSeal const& seal);
     void own(Taken const& taken, RangeKey const& key);
@@ -101,6 +104,7 @@ struct Client::State {
     std::vector<HandlerConnection*> by_key;
     std::vector<RemoteHandler> handlers; // the first one gives ranges away
     Requests requests;
+    std::optional<CreditFinder> credit_finder; // nothing: the credit is given
     std::uint64_t most_message_bytes = 0;
 
     std::list<ClientRange> ranges; // on their way, the oldest first

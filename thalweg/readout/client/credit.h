@@ -14,7 +14,7 @@ class Credit {
     explicit Credit(std::uint64_t limit_bytes) : limit_bytes_(limit_bytes) {}
 
     bool reserve(std::uint64_t bytes) {
-        if (bytes > limit_bytes_ - outstanding_bytes_) return false;
+        if (outstanding_bytes_ + bytes > limit_bytes_) return false;
         outstanding_bytes_ += bytes;
         most_bytes_ = std::max(most_bytes_, outstanding_bytes_);
         return true;
@@ -24,6 +24,8 @@ class Credit {
         outstanding_bytes_ -= bytes;
     }
 
+    // More may be outstanding then than the new limit allows; no more is reserved until it has come.
+    void set_limit(std::uint64_t limit_bytes) { limit_bytes_ = limit_bytes; }
     std::uint64_t limit_bytes() const { return limit_bytes_; }
     std::uint64_t outstanding_bytes() const { return outstanding_bytes_; }
     std::uint64_t most_bytes() const { return most_bytes_; }

@@ -32,6 +32,7 @@ class Requests {
 
     // Reserves room for an answer before it is requested. Returns false if other answers must come first.
     bool reserve(std::uint64_t bytes) { return credit_.reserve(bytes); }
+    void set_credit(std::uint64_t bytes) { credit_.set_limit(bytes); }
     Credit const& credit() const { return credit_; }
 
     // Returns the tag of the request, which is never 0.

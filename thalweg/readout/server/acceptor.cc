@@ -26,8 +26,10 @@ Acceptor::Acceptor(ServerConfig const& config, std::string name)
     : name_(std::move(name)), allowed_(config.allow),
       listener_(transport::listen_at(transport::parse_address(config.listen))), address_(listener_.address.str()) {
     options_.congestion_control = config.congestion_control;
-    // A name that the kernel does not know is an error now, and not for each client.
-    if (!options_.congestion_control.empty()) transport::begin_connect(listener_.address, options_);
+    options_.pacing_bytes_s = config.pacing_bytes_s;
+    // What the kernel does not know, or does not keep, is an error now, and not for each client.
+    bool const is_special = !options_.congestion_control.empty() || options_.pacing_bytes_s > 0;
+    if (is_special) transport::begin_connect(listener_.address, options_);
 }
 
 std::uint64_t Acceptor::turn(std::vector<std::unique_ptr<ServerThread>> const& threads) {

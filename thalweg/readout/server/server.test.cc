@@ -314,5 +314,19 @@ TEST_P(ServerTest, Rule4QueuedBytesAreCappedAndRequestsPastThemWait) {
     }
 }
 
+// 1.7 MB at 4 MB a second. The kernel sends the first ten segments, of up to 64 KiB on loopback, without a limit.
+TEST_P(ServerTest, AnswersArePaced) {
+    config.pacing_bytes_s = 4'000'000;
+    start(4096);
+    ring->add(4096);
+    auto client = collector();
+    constexpr std::uint32_t kRequests = 40;
+    auto const begin_ns = base::monotonic_ns();
+    for (std::uint32_t i = 0; i < kRequests; ++i)
+        ASSERT_EQ(client.ask(Get{kFirst + 100 * i, kRun, 100, kAll, 0}).states(), std::string(100, 'c'));
+    bool const has_pacing = !server->address().starts_with("unix:");
+    if (has_pacing) EXPECT_GT(base::monotonic_ns() - begin_ns, 100'000'000u);
+}
+
 } // namespace
 } // namespace thalweg::readout

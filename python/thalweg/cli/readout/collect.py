@@ -19,6 +19,7 @@ EXAMPLES = [
     "thalweg readout collect --config readout.toml --out run.root",
     "thalweg readout collect --handler 127.0.0.1:7700 --handler 127.0.0.1:7701 --out run.h5 --events 100000",
 ]
+_DEFAULT_CREDIT, _AUTO = "32MiB", "auto"
 
 
 def collect(
@@ -61,10 +62,11 @@ def collect(
     credit: Annotated[
         str,
         typer.Option(
-            help="Most data requested at a time and not yet received. Keep it below the buffer of the network switch.",
-            metavar="SIZE",
+            help="Most data requested at a time and not yet received. Keep it below the buffer of the network switch. "
+            "auto: at most 32MiB, and as much as goodput and delay of the answers show to be needed.",
+            metavar="SIZE|auto",
         ),
-    ] = "32MiB",
+    ] = _DEFAULT_CREDIT,
     range_: Annotated[
         int, typer.Option("--range", help="Number of events in one request to the handlers.", min=1, max=4096)
     ] = 256,
@@ -108,7 +110,8 @@ def collect(
         events=events,
         duration_s=duration_ns(duration) / 1e9,
         complete_only=complete_only,
-        credit_bytes=size_bytes(credit),
+        credit_bytes=size_bytes(_DEFAULT_CREDIT if credit == _AUTO else credit),
+        find_credit=credit == _AUTO,
         range_events=range_,
         tuning=collecting.DEFAULTS | tuning_of(set_, {"codec": codec, "flush_interval": flush_interval}),
         force=force,
