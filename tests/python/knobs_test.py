@@ -143,10 +143,11 @@ def test_inspect_shows_them(ending: str, tmp_path: Path, thalweg_command: Any) -
     with tw.create(path, SCHEMA, tuning=ASKED) as out:
         for _ in range(2):  # of the open run, then of the file
             text = thalweg_command("inspect", path).stdout
-            changed = re.search("Knobs that differ from the defaults: (.*)", text)
+            changed = re.search(r"Knobs that differ from the defaults: (.*) \(--json has all\)", text)
             assert changed
-            assert {"flush_interval=20 ms", "extent_bytes=64 KiB"} <= set(changed[1].split(", "))
-            assert "queue_depth=4" in text
+            asked = {"flush_interval=20 ms", "extent_bytes=64 KiB", "narrow_page_bytes=64 B", "threads=1"}
+            assert set(changed[1].split(", ")) == asked
+            assert "Written by posix" in text
             facts = json.loads(thalweg_command("inspect", path, "--json").stdout)
             assert facts["knobs"] == out.knobs
             assert facts["engine"] == "posix"

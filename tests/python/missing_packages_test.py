@@ -71,7 +71,7 @@ def test_it_is_named_with_its_extra(name: str, path: Path, monkeypatch: pytest.M
         monkeypatch.setitem(sys.modules, module, None if module.startswith(package) else sys.modules[module])
         if module.startswith("thalweg."):
             monkeypatch.delitem(sys.modules, module)
-    with pytest.raises(tw.UsageError, match=rf"\({package} is not installed\): pip install 'thalweg\[{extra}\]'$"):
+    with pytest.raises(tw.UsageError, match=rf"\({package} is not installed\): pip install 'thalweg\[{extra}\]'(\n|$)"):
         use(path)
 
 

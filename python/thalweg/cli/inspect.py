@@ -41,6 +41,7 @@ EXAMPLES = ["thalweg inspect run.h5", "thalweg inspect run.h5 --json", "thalweg 
 _NOT_LISTED = ("configuration", "counters", "source_settings", "engine", "start_utc", "stop_utc")
 _MOST_NOTES = 8
 _MOST_ATTRIBUTES = 20
+_IN_OTHER_LINES = ("engine", "wide_codec", "narrow_codec")  # knobs that the text tells anyway
 
 
 @dataclass(frozen=True)
@@ -250,7 +251,9 @@ def knob_sentences(reader: _core.Reader) -> Iterator[str]:
     """Yields the knobs that differ from the default. The others are for programs: --json has them."""
     defaults = {knob.name: knob.default for knob in _core.knobs()}
     knobs = in_order(reader.knobs)
-    if changed := [f"{name}={text}" for name, text in knobs if defaults.get(name) != text]:
+    if changed := [
+        f"{name}={text}" for name, text in knobs if defaults.get(name) != text and name not in _IN_OTHER_LINES
+    ]:
         yield f"Knobs that differ from the defaults: {', '.join(changed)} (--json has all)"
 
 
