@@ -33,8 +33,8 @@ def differences(one: Outputs, other: Outputs, *, values: bool = True) -> list[st
 
 
 def check_comparable(outputs: Outputs) -> None:
-    """Raises UsageError if what would compare these outputs is not installed. Outputs that a trial which goes on has put
-    back already are not compared any more."""
+    """Raises UsageError if what would compare these outputs is not installed. What a trial that goes on has put back
+    already is not compared any more."""
     places = (outputs.folder / name for name in outputs.files)
     if any(_is_hdf5(place) for place in places if place.is_file()):
         _import_h5py()
