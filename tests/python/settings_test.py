@@ -11,9 +11,9 @@ from mpis import OMPIO, OPEN_MPI_ALONE, ROMIO, Mpi
 from rule_programs import FEW_LARGE, H5PY, over_mpi
 from tracing import MPI_COMPILER, MPI_RUN, compile_c, trace
 
+from thalweg._base.processors import processors_of, processors_text
 from thalweg._explain.judged import Judged
 from thalweg._explain.verdict import explain
-from thalweg._trace.cores import as_ranges, of_ranges
 
 WRITE = "file = h5py.File(path, 'w'{}); file.create_dataset('x', data=np.arange(100_000){}); file['y'] = 1"
 
@@ -254,10 +254,10 @@ def test_variables_with_open_mpi(tmp_path: Path, mpi: Mpi) -> None:
     }, verdict.settings
 
 
-def test_cores_are_told_as_ranges() -> None:
-    assert as_ranges([3, 0, 1, 2, 8]) == "0-3,8"
-    assert of_ranges("0-3,8") == [0, 1, 2, 3, 8]
-    assert (as_ranges([]), of_ranges("")) == ("", [])
+def test_cores_are_told_processors_text() -> None:
+    assert processors_text([3, 0, 1, 2, 8]) == "0-3,8"
+    assert processors_of("0-3,8") == [0, 1, 2, 3, 8]
+    assert (processors_text([]), processors_of("")) == ("", [])
 
 
 def test_a_process_says_on_which_cores_it_may_run(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from thalweg._base.processors import processors_of, processors_text
 from thalweg._base.quantities import as_bytes
 from thalweg._explain.findings import (
     Finding,
@@ -23,7 +24,6 @@ from thalweg._explain.findings import (
 )
 from thalweg._explain.rules_files import BLOCK, LARGE
 from thalweg._trace.calls import Calls, Integers, Mask
-from thalweg._trace.cores import as_ranges, of_ranges
 from thalweg._trace.spans import elapsed
 from thalweg._trace.trace_file import Trace
 
@@ -258,14 +258,14 @@ def _ranks(trace: Trace) -> list[dict[str, object]]:
 
 def more_ranks_than_cores(trace: Trace) -> Iterator[Finding]:
     ranks = ranks_in(trace)
-    cores = {core for each in _ranks(trace) for core in of_ranges(str(each.get("cores", "")))}
+    cores = {core for each in _ranks(trace) for core in processors_of(str(each.get("cores", "")))}
     waits = of_kind(trace.levels["mpi"], "wait")
     waits = waits.where(waits.rank >= 0)
     if cores and ranks > len(cores) and len(waits):
         yield found(
             trace,
             waits,
-            f"{ranks} ranks run on {len(cores)} cores ({as_ranges(cores)}) and wait {seconds(waits):.3g} s for each "
+            f"{ranks} ranks run on {len(cores)} cores ({processors_text(cores)}) and wait {seconds(waits):.3g} s for each "
             "other; a rank that waits by polling takes the core from the rank it waits for: start fewer ranks, or let "
             "waiting ranks yield (Open MPI: mpi_yield_when_idle)",
             gain=_time_of_others(waits, ranks, len(cores)) / max(elapsed(waits), 1e-9),
@@ -321,9 +321,9 @@ def _aggregators(trace: Trace) -> Iterator[tuple[int, list[int]]]:
 
 
 def aggregators_on_one_core(trace: Trace) -> Iterator[Finding]:
-    allowed = {int(str(each["rank"])): set(of_ranges(str(each.get("cores", "")))) for each in _ranks(trace)}
+    allowed = {int(str(each["rank"])): set(processors_of(str(each.get("cores", "")))) for each in _ranks(trace)}
     everything = set().union(*allowed.values()) if allowed else set()
-    machine = {core for text in trace.report.get("caches", []) for core in of_ranges(text)} or everything
+    machine = {core for text in trace.report.get("caches", []) for core in processors_of(text)} or everything
     for number, all_of_them in _aggregators(trace):
         aggregators = [rank for rank in all_of_them if rank in allowed]
         cores = set().union(*(allowed[rank] for rank in aggregators)) if aggregators else set()
@@ -336,10 +336,10 @@ def aggregators_on_one_core(trace: Trace) -> Iterator[Finding]:
                 trace,
                 inner,
                 f"the aggregators, ranks {', '.join(map(str, aggregators))}, may run on only {len(cores)} of "
-                f"{len(machine)} cores ({as_ranges(cores)}), so that they take turns: `thalweg topology` plans a "
+                f"{len(machine)} cores ({processors_text(cores)}), so that they take turns: `thalweg topology` plans a "
                 "better placement",
                 gain=1 - len(cores) / len(aggregators),
                 where=f"rank in {aggregators}",
                 aggregators=aggregators,
-                cores=as_ranges(cores),
+                cores=processors_text(cores),
             )

@@ -13,8 +13,9 @@ from pathlib import Path
 import numpy as np
 
 from thalweg._base.errors import Error, UsageError
+from thalweg._base.processors import processors_text
 from thalweg._trace.command import Command, Watched, why_not_traced
-from thalweg._trace.cores import as_ranges, caches
+from thalweg._trace.cores import caches
 from thalweg._trace.coverage import Coverage, Seen
 from thalweg._trace.failures import failures
 from thalweg._trace.folder import Folder, level_mask
@@ -267,7 +268,7 @@ class _Tracer:
             is_forked=[ring["is_forked"] if ring else 0 for ring in programs],
             command=[ring.text("command").rstrip("\0 ") if ring else "" for ring in programs],
             executable=[ring.text("executable").rstrip("\0") if ring else "" for ring in programs],
-            cores=[as_ranges(ring.cores()) if ring else "" for ring in programs],
+            cores=[processors_text(ring.cores()) if ring else "" for ring in programs],
             read_seen=[each.read + each.read_by_streams for each in seen],
             written_seen=[each.written + each.written_by_streams for each in seen],
         )

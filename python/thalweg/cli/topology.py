@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from thalweg._base.errors import SystemError, UsageError  # noqa: A004
+from thalweg._base.errors import DataError, SystemError, UsageError  # noqa: A004
+from thalweg._base.processors import processors_of
 from thalweg.cli._output import JsonOption, answer, as_epilog, print_json, say
 
 EXAMPLES = [
@@ -112,13 +113,10 @@ def _listed(numbers: list[int]) -> str:
 
 
 def _cores(text: str) -> list[int]:
-    found: list[int] = []
-    for part in filter(None, text.split(",")):
-        first, _, last = part.partition("-")
-        if not first.isdecimal() or (last and not last.isdecimal()):
-            raise UsageError(f"--cores {text} is not a list of cores: write it like 0-3,8")
-        found += range(int(first), int(last or first) + 1)
-    return sorted(set(found))
+    try:
+        return sorted(set(processors_of(text)))
+    except DataError:
+        raise UsageError(f"--cores {text} is not a list of cores: write it like 0-3,8") from None
 
 
 def register(app: typer.Typer) -> None:

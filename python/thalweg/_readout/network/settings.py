@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from thalweg._base import processors
 from thalweg._base.errors import DataError
 
 NO_PROCESSORS = "none"
@@ -61,30 +62,15 @@ class Setting:
         return self.has_processors and self.kind is Kind.QUEUE
 
 
-def processors_text(processors: Iterable[int]) -> str:
+def processors_text(numbers: Iterable[int]) -> str:
     """Returns processors as text, such as "0-3,8"; "none" if there are none."""
-    parts: list[list[int]] = []
-    for number in sorted(set(processors)):
-        if parts and parts[-1][-1] == number - 1:
-            parts[-1].append(number)
-        else:
-            parts.append([number])
-    runs = (str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in parts)
-    return ",".join(runs) or NO_PROCESSORS
+    return processors.processors_text(numbers) or NO_PROCESSORS
 
 
 def processors_of(text: str) -> list[int]:
-    """Returns the numbers in a text such as "0-3,8". Raises DataError if it is no such text."""
-    if text.strip() in ("", NO_PROCESSORS):
-        return []
-    found: list[int] = []
-    for part in text.strip().split(","):
-        first, _, last = part.partition("-")
-        try:
-            found += range(int(first), int(last or first) + 1)
-        except ValueError:
-            raise DataError(f"'{text}' is not a list of processors") from None
-    return found
+    """Returns the processors of such a text. Raises DataError if it is none."""
+    stripped = text.strip()
+    return [] if stripped == NO_PROCESSORS else processors.processors_of(stripped)
 
 
 def mask_of(text: str) -> str:
