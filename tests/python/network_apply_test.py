@@ -113,6 +113,15 @@ def test_another_interface_of_the_same_name_is_left_alone(host: FakeHost) -> Non
     assert host.read("proc/sys/net/core/netdev_budget") == "300"
 
 
+def test_a_setting_whose_card_is_gone_is_not_in_effect_any_more(host: FakeHost) -> None:
+    applied(host)
+    (host.root / f"sys/class/net/{CARD}").rename(host.root / "away")
+    outcomes = check(host.machine, host.journal).outcomes
+    of_card = {(each.state, each.reason) for each in outcomes if each.setting.card and each.found == ""}
+    assert (State.OVERRIDDEN, "there is no such interface any more") in of_card
+    assert State.APPLIED not in {state for state, _ in of_card}
+
+
 def test_the_journal_of_an_earlier_boot_restores_nothing(host: FakeHost) -> None:
     applied(host)
     with pytest.raises(UsageError, match="settings were applied before"):

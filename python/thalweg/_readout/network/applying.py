@@ -184,7 +184,8 @@ def _checked(machine: Machine, content: JournalContent, entry: Entry) -> Outcome
     try:
         found = _read_of_this_card(machine, content, setting)
     except NotThere as why:
-        return Outcome(setting, before, wanted, "", State.ABSENT, str(why))
+        was_there = entry.outcome not in ("", State.ABSENT)
+        return Outcome(setting, before, wanted, "", State.OVERRIDDEN if was_there else State.ABSENT, str(why))
     if not entry.outcome:
         reason = "--apply was interrupted: --revert, and --apply again"
         return Outcome(setting, before, wanted, found, State.UNFINISHED, reason)

@@ -75,7 +75,9 @@ class Journal:
         try:
             facts = json.loads(text)
             if facts["version"] != _VERSION:
-                raise DataError(f"{self.path} is a journal of version {facts['version']}, and this program knows 1")
+                raise DataError(
+                    f"{self.path} is a journal of version {facts['version']}, and this program knows {_VERSION}"
+                )
             entries = [_entry(each) for each in facts["entries"]]
             cards = {str(name): int(index) for name, index in facts["cards"].items()}
             return JournalContent(str(facts["boot"]), int(facts["namespace"]), cards, entries)

@@ -88,7 +88,8 @@ def network(
     """Plan the settings of network cards and kernel for the handlers of this host, apply, check and revert them.
 
     Interrupts and queues are placed on the processors whose threads serve. Applying writes a journal first, and reads
-    each value back. Reverting restores every value, also if applying was killed. Both need the rights of root.
+    each value back. Reverting restores all values of settings that are still there, also if applying was killed. Both
+    need the rights of root.
     """
     _check_modes(plan=plan, apply=apply_, check=check_, revert=revert_)
     machine, kept = Machine(), Journal(journal)
