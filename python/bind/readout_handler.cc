@@ -103,7 +103,8 @@ void bind_readout_handler(nb::module_& module) {
         .def_prop_ro("run", &Handler::run)
         .def_prop_ro("address", &Handler::address)
         .def("report", &Handler::report, WithoutGil())
-        .def("not_ready", &Handler::not_ready, WithoutGil());
+        .def("not_ready", &Handler::not_ready, WithoutGil())
+        .def("trouble", &Handler::trouble, WithoutGil());
     nb::class_<monitor::HttpServer>(module, "HttpServer")
         .def_prop_ro("url", &monitor::HttpServer::url)
         .def("stop", &monitor::HttpServer::stop, WithoutGil());

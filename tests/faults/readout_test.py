@@ -92,6 +92,19 @@ def test_kill_9_of_the_card(make: Make, moment_s: float, is_noticed: bool) -> No
     assert len(events.of_epoch(2)) == readout.tally["events"]
 
 
+def test_a_card_that_is_gone_is_not_said_to_be_back_when_its_run_is_stopped(make: Make) -> None:
+    readout = make(token="secret")
+    card = readout.card()
+    handler = readout.handler(0, "--drain", "100ms")
+    wait_for(lambda: readout.metric("packets_total") > 0, "the card is read")
+    card.kill()
+    handler.wait_for("is gone")
+    assert readout.control("stop") == 200
+    time.sleep(1)  # it looks ten times a second
+    handler.stop(1)
+    assert "is back" not in handler.said
+
+
 @pytest.mark.parametrize("handlers", [1, 2])
 def test_kill_9_of_a_handler(make: Make, moment_s: float, handlers: int) -> None:
     readout = make(handlers=handlers)

@@ -17,7 +17,6 @@ from thalweg._readout.signals import Stop, listening
 _LOOK_S = 0.1
 _CUT_SHORT_S = 2.0  # then a hook of the experiment keeps a thread
 _MOSTLY = 0.9
-_PASSING = ("has stopped", "changes to another card")  # what a run goes through, which is no trouble
 _LOOK_FOR_CARD_NS = 200_000_000
 _LARGEST_RUN = 2**32 - 1
 _VERBS = ("configure", "start", "pause", "resume", "stop")
@@ -264,19 +263,10 @@ class Serving:
         while not stop:
             time.sleep(_LOOK_S)
             now = _Moment.of(self._handler)
-            problem = now.problem if now.state == "running" else ""
-            told = self._tell_of_card(problem, told)
+            if now.state in ("running", "paused") and now.trouble != told:
+                told = now.trouble
+                self._live.say(told or "the card is back")
             show(self._live, self._notifier, now.sentence(recent.since(now), time.monotonic() - self._begin_s))
-
-    def _tell_of_card(self, problem: str, told: str) -> str:
-        """Says once that a card is gone, or what another one needs, and that it is back. Returns what has been told,
-        without the time since when, which changes."""
-        what = problem.partition(": no sign of life")[0]
-        if what != told and what and not what.endswith(_PASSING):
-            self._live.say(problem)
-        elif told and not what and not told.endswith(_PASSING):
-            self._live.say("the card is back")
-        return what
 
     @contextlib.contextmanager
     def _in_control(self) -> Iterator[None]:
@@ -342,7 +332,7 @@ def _run_number(verb: str, body: str) -> int | None:
 class _Moment:
     time_s: float
     state: str
-    problem: str
+    trouble: str
     events: int
     packets: int
     incomplete: int
@@ -352,12 +342,13 @@ class _Moment:
 
     @classmethod
     def of(cls, handler: _core.Handler) -> "_Moment":
+        trouble = handler.trouble()  # before the state: a run that has ended since then has none
         report = handler.report()
         groups = report.groups
         return cls(
             time_s=time.monotonic(),
             state=handler.state,
-            problem=handler.not_ready(),
+            trouble=trouble,
             events=max((group.complete + group.incomplete for group in groups), default=0),
             packets=sum(stream.packets for group in groups for stream in group.streams),
             incomplete=sum(group.incomplete for group in groups),

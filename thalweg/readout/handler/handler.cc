@@ -355,13 +355,24 @@ std::string Handler::not_ready() const {
         return fmt::format("{} is {}: {}", config_.name, name_of(state), why_idle(state));
     base::Lock const lock(run_mutex_);
     if (!run_->builder) return fmt::format("{} changes to another card", config_.name);
+    auto const& reader = run_->builder->reader();
+    auto const trouble = trouble_of_card();
+    if (trouble.empty()) return reader.stopped() ? fmt::format("the card of {} has stopped", config_.buffer) : "";
+    if (!run_->problem.empty()) return trouble;
+    return fmt::format("{}: no sign of life for {:.1f} s", trouble,
+                       static_cast<double>(reader.heartbeat_age_ns()) * 1e-9);
+}
+
+std::string Handler::trouble() const {
+    base::Lock const lock(run_mutex_);
+    return run_ && run_->builder ? trouble_of_card() : "";
+}
+
+std::string Handler::trouble_of_card() const {
     if (!run_->problem.empty()) return run_->problem;
     auto const& reader = run_->builder->reader();
-    if (reader.stopped()) return fmt::format("the card of {} has stopped", config_.buffer);
-    auto const age_ns = reader.heartbeat_age_ns();
-    if (age_ns <= felix::kCardGoneNs) return "";
-    return fmt::format("the card of {} is gone: no sign of life for {:.1f} s", config_.buffer,
-                       static_cast<double>(age_ns) * 1e-9);
+    bool const is_gone = !reader.stopped() && reader.heartbeat_age_ns() > felix::kCardGoneNs;
+    return is_gone ? fmt::format("the card of {} is gone", config_.buffer) : "";
 }
 
 } // namespace thalweg::readout

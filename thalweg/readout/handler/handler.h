@@ -69,6 +69,9 @@ class Handler {
     // Returns why nothing is read (the state and what would change it, a card that is not there or gone), or an empty
     // text if all is well.
     std::string not_ready() const;
+    // Returns what is wrong with the card of a run: it is gone, or the next one cannot be used; an empty text if
+    // nothing is. Unlike the text of `not_ready`, it stays the same while nothing changes.
+    std::string trouble() const;
     std::vector<trace::Sample> samples() const;
 
   private:
@@ -80,6 +83,7 @@ class Handler {
     void note_first_start();
     void note_start(std::string text);
     std::string why_idle(ReadoutState state) const;
+    std::string trouble_of_card() const THALWEG_REQUIRES(run_mutex_);
     felix::DmaReader wait_for_card(std::uint64_t timeout_ns) const;
     void check_depth(felix::BlockFormat const& format) const;
     void start_builder(felix::DmaReader reader) THALWEG_REQUIRES(run_mutex_);
