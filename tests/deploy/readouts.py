@@ -16,21 +16,12 @@ from containers import Manifest
 from kubelet import Controller, Pod, wait_ready
 from manifest_checks import KUBERNETES, kinds, problems
 from readout_judge import Events, expect_right
-from readout_programs import wait_for
+from readout_programs import RATE_AND_INDEX, wait_for
 
 import thalweg
 
 LINKS = 3
-CONFIGURATION = """
-[readout]
-expected_rate = "10kHz"
-[index]
-events = 16384
-window_events = 512
-close_after_events = 256
-close_after = "20s"
-dead_after = "20s"
-[server]
+CONFIGURATION = f"""{RATE_AND_INDEX}[server]
 allow = ["10.88.0.0/16"]
 token_file = "/run/secrets/thalweg/token"
 lease = "5s"

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 THALWEG = Path(sys.executable).with_name("thalweg")
-CONFIGURATION = """
+RATE_AND_INDEX = """
 [readout]
 expected_rate = "10kHz"
 [index]
@@ -30,11 +30,12 @@ window_events = 512
 close_after_events = 256
 close_after = "20s"
 dead_after = "20s"
-{index}
+"""
+CONFIGURATION = f"""{RATE_AND_INDEX}{{index}}
 [server]
-lease = "{lease}"
+lease = "{{lease}}"
 outstanding_events = 4096
-{server}
+{{server}}
 """
 HANDLER = """
 [[handler]]

@@ -15,7 +15,14 @@ import thalweg as tw
 from thalweg._reading.not_complete import not_complete
 
 HIT = {"timestamp": tw.uint64(unit="ns"), "energy": tw.float32(unit="keV")}
-CONFIG = "places = [[1, 0, 0], [0, 1, 0]]\nrange = [-20, 40]\nbin = 1\n"
+# The energies are one peak: its lower half starts, its upper half stops.
+CONFIG = """
+places = [[1, 0, 0], [0, 1, 0]]
+range = [-20, 40]
+bin = 1
+start = [113, 133]
+stop = [133, 153]
+"""
 TABLES = ("a", "b")
 
 LEFT = """
@@ -101,9 +108,9 @@ def test_results_of_tdpac_have_units() -> None:
     )
     (said,) = fitted.sentences()
     for part in (
-        "omega0 = (1.5 +- 0.25) rad/ns", "omega0_2 = (1.5 +- 0.25) rad/ns", "delta = 1.5 +- 0.25,",
-        "time_zero = (1.5 +- 0.25) ps", "delay_3 = (1.5 +- 0.25) ps", "half_life = (1.5 +- 0.25) ns",
-        "log_area = 1.5 +- 0.25,", "A22 = 1.5 +- 0.25,", "resolution = (1.5 +- 0.25) ps",
+        "omega0 = (1.50 +- 0.25) rad/ns", "omega0_2 = (1.50 +- 0.25) rad/ns", "delta = 1.50 +- 0.25,",
+        "time_zero = (1.50 +- 0.25) ps", "delay_3 = (1.50 +- 0.25) ps", "half_life = (1.50 +- 0.25) ns",
+        "log_area = 1.50 +- 0.25,", "A22 = 1.50 +- 0.25,", "resolution = (1.50 +- 0.25) ps",
     ):  # fmt: skip
         assert part in said
 

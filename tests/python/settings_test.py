@@ -4,7 +4,9 @@ import os
 import shutil
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from judged_campaign import PROGRAM
 from mpis import OMPIO, OPEN_MPI_ALONE, ROMIO, Mpi
@@ -12,8 +14,10 @@ from rule_programs import FEW_LARGE, H5PY, over_mpi
 from tracing import MPI_COMPILER, MPI_RUN, compile_c, trace
 
 from thalweg._base.processors import processors_of, processors_text
+from thalweg._explain.effects import Side, collective_buffering
 from thalweg._explain.judged import Judged
 from thalweg._explain.verdict import explain
+from thalweg._trace.calls import Calls, Columns, Tables, Texts
 
 WRITE = "file = h5py.File(path, 'w'{}); file.create_dataset('x', data=np.arange(100_000){}); file['y'] = 1"
 
@@ -137,6 +141,26 @@ def test_settings_of_ompio(tmp_path: Path, setting: str, state: str, why: str) -
     assert traced.done.returncode == 0, traced.said
     (judged,) = [each for each in explain(str(traced.path)).settings if each.name == name]
     assert (judged.state, why in judged.why) == (state, True), judged
+
+
+@pytest.mark.parametrize(
+    ("offsets", "state"),
+    [((0, 100), "in effect"), ((0, 50), "inert"), ((0, -1), "cannot be told")],
+    ids=["one behind the other", "overlapping", "not recorded"],
+)
+def test_aggregators_are_asked_for_where_the_requests_do_not_alternate(offsets: tuple[int, int], state: str) -> None:
+    """Two ranks write 100 bytes each in a collective call, and rank 0 has moved all of them."""
+    together = written(ranks=(0, 1), offsets=offsets, sizes=(100, 100))
+    moved = written(ranks=(0,), offsets=(0,), sizes=(200,))
+    side = Side("write", together, together.where(np.zeros(2, bool)), moved, moved, 0)
+    assert collective_buffering(SimpleNamespace(), 1, side, "enable", {})[0] == state
+
+
+def written(*, ranks: tuple[int, ...], offsets: tuple[int, ...], sizes: tuple[int, ...]) -> Calls:
+    of_each = {name: np.zeros(len(ranks), np.int64) for name in Columns.__dataclass_fields__}
+    of_each |= {"thread": np.array(ranks), "offset": np.array(offsets), "size": np.array(sizes)}
+    kinds = Texts(["write"])
+    return Calls(Columns(**of_each | {"result": np.array(sizes)}), Tables(kinds, kinds, np.arange(2), np.arange(2)))
 
 
 def test_a_hint_wins_over_the_variable_of_ompio(tmp_path: Path) -> None:

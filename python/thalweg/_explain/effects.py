@@ -71,7 +71,7 @@ def effect_of_hint(trace: Trace, file: int, name: str, value: str, says: dict[st
     if name in SIEVING:
         return _sieving(sides[0], name, value)
     if name in ("romio_cb_write", "romio_cb_read"):
-        return _collective_buffering(trace, file, sides[0], value, says)
+        return collective_buffering(trace, file, sides[0], value, says)
     if name in AGGREGATION:
         return _aggregation(trace, file, sides, name, value, says)
     if name in ("striping_unit", "striping_factor"):
@@ -121,7 +121,7 @@ def _aggregators(trace: Trace, file: int, says: dict[str, str]) -> set[int]:
     return set(aggregators_of(trace, file, says.get("romio_aggregator_list", "")))
 
 
-def are_mixed(each: Side) -> bool:
+def _are_mixed(each: Side) -> bool:
     """Returns whether pieces of ranks alternate in the file, or each call has several."""
     inner = each.in_collective
     return interleaved(inner.offset, inner.moved, inner.rank) > 0.1 or len(inner) > 2 * len(each.collective)
@@ -140,14 +140,14 @@ def _alternate(collective: Calls) -> bool:
     return bool(((begin[1:] < end[:-1]) & (number[1:] == number[:-1])).any())
 
 
-def _collective_buffering(trace: Trace, file: int, each: Side, value: str, says: dict[str, str]) -> Said:
+def collective_buffering(trace: Trace, file: int, each: Side, value: str, says: dict[str, str]) -> Said:
     if not len(each.collective):
         return "inert", all_alone(each)
     if not each.movers:
         return "cannot be told", f"no {each.kind} of a rank is recorded inside the collective ones"
     ranks = {int(rank) for rank in np.unique(each.collective.rank)}
     if value == "disable":
-        if are_mixed(each):
+        if _are_mixed(each):
             return "in effect", f"ranks {listed(each.movers)} move their own pieces, which alternate in the file"
         return (
             "inert",
@@ -156,6 +156,9 @@ def _collective_buffering(trace: Trace, file: int, each: Side, value: str, says:
     if value == "automatic":
         return "inert", "it is the default"
     has_aggregators = each.movers < ranks or each.movers <= _aggregators(trace, file, says)
+    with_data = each.collective.where(each.collective.size > 0)
+    if value == "enable" and has_aggregators and (with_data.offset < 0).any():
+        return "cannot be told", f"the trace does not have the place of each {each.kind}"
     if value == "enable" and has_aggregators and _alternate(each.collective):
         return "inert", "the requests of ranks alternate in the file, so aggregators move them by default, too"
     if value == "enable" and has_aggregators:

@@ -107,8 +107,9 @@ def _sides(trace: Trace, file: int) -> list[Side]:
     return [each for each in (side(trace, file, kind) for kind in ("write", "read")) if each.calls]
 
 
-def _together(trace: Trace, file: int) -> tuple[list[Side], Said | None]:
-    """Returns the directions with collective calls, and what is to be said if nothing can be concluded from them."""
+def _together(trace: Trace, file: int, number: str) -> tuple[list[Side], Said | None]:
+    """Returns the directions with collective calls, and what is to be said if nothing can be concluded from them for
+    this number."""
     sides = _sides(trace, file)
     together = [each for each in sides if len(each.collective)]
     if not sides:
@@ -120,15 +121,15 @@ def _together(trace: Trace, file: int) -> tuple[list[Side], Said | None]:
     modules = [each for each in modules_of(trace, file) if each.startswith("mca_fcoll_")]
     if modules == [NO_AGGREGATORS]:
         return [], ("inert", "each rank moves its own pieces: the library has loaded mca_fcoll_individual alone")
+    if not number.isdecimal():
+        return [], ("cannot be told", f"{number!r} is no number")
     return [each for each in together if each.movers], None
 
 
 def _aggregators(trace: Trace, file: int, value: str) -> Said:
-    together, said = _together(trace, file)
+    together, said = _together(trace, file, value)
     if said:
         return said
-    if not value.isdecimal():
-        return "cannot be told", f"{value!r} is no number"
     each = together[0]
     moved = f"ranks {listed(each.movers)} moved the data of the collective {each.kind}s"
     if len(each.movers) == int(value) == 1:
@@ -142,11 +143,9 @@ def _aggregators(trace: Trace, file: int, value: str) -> Said:
 
 
 def _buffer(trace: Trace, file: int, value: str) -> Said:
-    together, said = _together(trace, file)
+    together, said = _together(trace, file, value)
     if said:
         return said
-    if not value.isdecimal():
-        return "cannot be told", f"{value!r} is no number"
     wanted, largest = int(value), max(int(each.in_collective.size.max()) for each in together)
     for each in together:
         size = int(each.in_collective.size.max())

@@ -265,9 +265,9 @@ def more_ranks_than_cores(trace: Trace) -> Iterator[Finding]:
         yield found(
             trace,
             waits,
-            f"{ranks} ranks run on {len(cores)} cores ({processors_text(cores)}) and wait {seconds(waits):.3g} s for each "
-            "other; a rank that waits by polling takes the core from the rank it waits for: start fewer ranks, or let "
-            "waiting ranks yield (Open MPI: mpi_yield_when_idle)",
+            f"{ranks} ranks run on {len(cores)} cores ({processors_text(cores)}) and wait {seconds(waits):.3g} s for "
+            "each other; a rank that waits by polling takes the core from the rank it waits for: start fewer ranks, or "
+            "let waiting ranks yield (Open MPI: mpi_yield_when_idle)",
             gain=_time_of_others(waits, ranks, len(cores)) / max(elapsed(waits), 1e-9),
             how="the time that waiting ranks take from the others, if they poll",
             table="mpi",

@@ -247,8 +247,8 @@ class Run(Mapping[str, Table]):
     def _openness(self) -> str:
         try:
             is_left = bool(self.id) and self.status().state == "left"
-        except Error:  # as of another version
-            is_left = False
+        except Error:  # what could not be asked is no answer
+            return " (not complete)"
         return " (not complete, and not written any more: recover completes it)" if is_left else " (still open)"
 
 

@@ -227,7 +227,8 @@ class Writer:
             if was_open and error is not None:
                 error.add_note(
                     f"thalweg: {self.path} is not complete (an exception has left the block of its writer): `thalweg "
-                    f"recover {self.path}` completes it with all rows that were appended"
+                    f"recover {self.path}` completes it. Until the machine restarts, it finds all rows that were "
+                    "appended, except those of open work units"
                 )
         elif self._core is not None:
             self._say(self.close())

@@ -58,8 +58,8 @@ class Analysis:
         ]
         for fitted in (self.time_zero, self.half_life.fitted if self.half_life else None):
             found += fitted.sentences() if fitted else []
-        found += [f"The field, from {each}" for each in self.fit.sentences()] if self.fit and self.fit.is_valid else []
-        found += self.fit.sentences() if self.fit and not self.fit.is_valid else []
+        if self.fit is not None:
+            found += [f"The field, from {each}" if self.fit.is_valid else each for each in self.fit.sentences()]
         if late := facts.get("late", 0):
             found.append(f"{late:,} hits came so late that some of their partners had left the memory: set kept-hits.")
         return found + self.notes

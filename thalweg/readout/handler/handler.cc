@@ -356,7 +356,7 @@ std::string Handler::not_ready() const {
     base::Lock const lock(run_mutex_);
     if (!run_->builder) return fmt::format("{} changes to another card", config_.name);
     auto const& reader = run_->builder->reader();
-    auto const trouble = trouble_of_card();
+    auto trouble = trouble_of_card();
     if (trouble.empty()) return reader.stopped() ? fmt::format("the card of {} has stopped", config_.buffer) : "";
     if (!run_->problem.empty()) return trouble;
     return fmt::format("{}: no sign of life for {:.1f} s", trouble,
