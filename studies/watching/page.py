@@ -1,6 +1,7 @@
 """Measures what the page of a run takes: .venv/bin/python studies/watching/page.py [NAME ...]
 
-Names: viewers, browser, beside, computed; all without one. Each is a function below, which says what it does.
+Names: viewers, browser, beside, computed, latency, attach; all without one. Each is a function below, which says what
+it does.
 """
 
 import argparse
@@ -10,6 +11,7 @@ import itertools
 import json
 import os
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -19,6 +21,7 @@ from typing import Any
 
 import numpy as np
 import watched
+from latency import pulse_to_page
 from websockets.asyncio.client import connect
 
 import thalweg as tw
@@ -27,12 +30,15 @@ RESULTS = Path(__file__).parent / "results" / "page.json"
 # 30 spectra of 4096 bins, at 5 Hz.
 CONFIG = 'isotope = "181Hf"\nplaces = "axes"\nrange = [-204.8, 204.8]\nbin = 0.1\ndelays = [0, 0, 0, 0, 0, 0]\n'
 FEATURES = "[features]\nbits = 10\n"
-HITS = ("--channels", 6, "--isotope", "181Hf", "--rate", "5000/s", "--waveforms", "none")
+HITS_AT_ONCE = ("--channels", 6, "--isotope", "181Hf", "--waveforms", "none")
+HITS = (*HITS_AT_ONCE, "--rate", "5000/s")
 OFTEN = ("--set", "flush_interval=0.2s")
 PHASE_S = 20
-WINDOW_S = 4
+WINDOW_S = 2
 COMPUTED_S = 3
 NORMAL = ("--priority", "normal")
+LATENCY_PAGES = 2_000_000
+ATTACH_HITS = 150_000_000
 
 
 def quartiles(values: list[float]) -> list[float]:
@@ -120,17 +126,20 @@ def beside(folder: Path) -> dict[str, Any]:
     and on the same cores: CPU a row and rows a second of the one by those of the other."""
     path = folder / "run.h5"
     windows: dict[bool, list[tuple[float, float]]] = {True: [], False: []}
-    with (
-        watched.recording(path, "--channels", 6, "--isotope", "181Hf", "--waveforms", "none") as recorder,
-        watched.watching(path, config_in(folder)) as (url, pid),
-        watched.viewer(sys.executable, __file__, url) as viewer_pid,
-        tw.open(path) as run,
-    ):
+    with contextlib.ExitStack() as stack:
+        recorder = stack.enter_context(
+            watched.recording(path, *HITS_AT_ONCE)
+        )
+        pids = watched.tree(recorder.pid)
+        watched.signal_all(pids, signal.SIGSTOP)  # otherwise the page begins when the memory is full
+        url, pid = stack.enter_context(watched.watching(path, config_in(folder)))
+        viewer_pid = stack.enter_context(watched.viewer(sys.executable, __file__, url))
+        run = stack.enter_context(tw.open(path))
         time.sleep(5)
+        watched.signal_all(pids, signal.SIGCONT)
         for is_stopped in (False, True, True, False) * 4:
             watched.signal_all([*watched.tree(pid), viewer_pid], signal.SIGSTOP if is_stopped else signal.SIGCONT)
             time.sleep(1)
-            pids = watched.tree(recorder.pid)
             begin, rows, cpu = time.monotonic(), run.status().rows or 0, watched.cpu_s(pids)
             time.sleep(WINDOW_S)
             seconds, new = time.monotonic() - begin, (run.status().rows or 0) - rows
@@ -173,6 +182,38 @@ async def read_to_its_end(url: str) -> None:
                 return
 
 
+def latency(folder: Path) -> dict[str, Any]:
+    """See `pulse_to_page`."""
+    return pulse_to_page(folder, config_in(folder), LATENCY_PAGES)
+
+
+def attach(folder: Path) -> dict[str, Any]:
+    """A run of so many hits that is complete: the time until a page that is opened late has counted it, the CPU time
+    and the largest memory of the page; and the CPU time of `thalweg tdpac`."""
+    path, config = folder / "run.h5", config_in(folder)
+    watched.recorded(path, *HITS_AT_ONCE, "--records", ATTACH_HITS // 6)
+    seconds, cpu, memory, analysed = [], [], [], []
+    for _ in range(3):
+        before = os.times()
+        words = [str(watched.THALWEG), "tdpac", str(path), "--config", str(config)]
+        subprocess.run(words, stdout=subprocess.DEVNULL, check=True)
+        after = os.times()
+        analysed.append(after.children_user + after.children_system - before.children_user - before.children_system)
+        with watched.watching(path, config, *NORMAL) as (url, pid):
+            begin = time.monotonic()
+            asyncio.run(read_to_its_end(url))
+            seconds.append(time.monotonic() - begin)
+            cpu.append(watched.cpu_s([pid]))
+            memory.append(watched.largest_memory_bytes(pid) / 1e6)
+    return {
+        "hits": ATTACH_HITS,
+        "seconds": quartiles(seconds),
+        "cpu_s": quartiles(cpu),
+        "largest_memory_MB": quartiles(memory),
+        "tdpac_cpu_s": quartiles(analysed),
+    }
+
+
 def config_in(folder: Path, more: str = "") -> Path:
     path = folder / f"tdpac{len(more)}.toml"
     path.write_text(CONFIG + more)
@@ -188,7 +229,7 @@ def a_folder(name: str) -> Iterator[Path]:
 
 
 FIGURES: dict[str, Callable[[Path], dict[str, Any]]] = {
-    each.__name__: each for each in (viewers, browser, beside, computed)
+    each.__name__: each for each in (viewers, browser, beside, computed, latency, attach)
 }
 
 

@@ -35,6 +35,12 @@ def memory_bytes(pid: int) -> int:
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * 4096
 
 
+def largest_memory_bytes(pid: int) -> int:
+    found = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
+    assert found is not None
+    return int(found[1]) * 1024
+
+
 def of_group(group: int) -> list[int]:
     found = []
     for each in Path("/proc").iterdir():
@@ -71,7 +77,7 @@ class Recorder:
 
     def end(self) -> dict[str, float]:
         """Ends the recording, and returns its CPU a row, with all its processes, and its rows a second."""
-        self._process.send_signal(signal.SIGINT)
+        self._process.send_signal(signal.SIGTERM)
         assert self._process.stdout is not None
         report = json.loads(self._process.stdout.read())
         _, status, used = os.wait4(self._process.pid, 0)
@@ -122,7 +128,7 @@ def watching(path: Path, config: Path, *options: object) -> Iterator[tuple[str, 
             found = re.search(r"http(://[^ ]+/)", line)
         yield f"ws{found[1]}live", process.pid
     finally:
-        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGTERM)
         process.wait()
 
 

@@ -18,6 +18,7 @@ from thalweg._recording.metadata import check_metadata
 from thalweg._recording.options import RecordOptions
 from thalweg._recording.source import open_source
 from thalweg._recording.source import settings as source_settings
+from thalweg.tdpac.hits import columns_of
 
 CONFIG = """
 isotope = "181Hf"
@@ -273,3 +274,25 @@ def test_the_metadata_say_how_features_were_made(whole: Path) -> None:
     assert json.loads(json.loads(metadata(whole)["source_settings"])["features"]) == found
     with pytest.raises(tw.UsageError, match="the recorder itself writes 'features'"):
         check_metadata(RecordOptions(meta=["features=mine"]))
+
+
+@pytest.mark.parametrize(("unit", "is_used"), [("ns", True), ("ps", True), ("", False), ("V", False)])
+def test_a_beginning_beside_the_samples_is_used_or_said_not_to_be(unit: str, is_used: bool, tmp_path: Path) -> None:
+    samples = np.full((40, 1000), 100, np.uint16)
+    samples[:, 300:400] = 600
+    begin_ns = np.linspace(-90, -89, 40)
+    stored = begin_ns * (1000 if unit == "ps" else 1)
+    wave, begin = tw.array(tw.uint16, (1000,)), tw.float64(unit=unit) if unit else tw.float64
+    schema = {"timestamp": tw.uint64(unit="ns"), "waveform": wave, "t0": begin}
+    times = np.arange(1, 41, dtype=np.uint64) * 1_000_000
+    with tw.create(tmp_path / "held.h5", {"ch0": schema, "ch1": schema}) as out:
+        for table in ("ch0", "ch1"):
+            out.producer(table).append(timestamp=times, waveform=samples, t0=stored)
+    config = tdpac.parse_config('places = "line"\nrange = [-20, 40]\n[features]\nbits = 10\nsample-period = 0.5\n')
+    with tw.open(tmp_path / "held.h5") as run:
+        columns = columns_of(run["ch0"], config, {}, made=True)
+        found = np.concatenate([hits[0] for hits in columns.read(run["ch0"])]) - times.astype(np.int64) * 1000
+    spread = (begin_ns - begin_ns[0]) * 1000
+    np.testing.assert_allclose(found - found[0], spread if is_used else 0, atol=1)
+    remarks = tdpac.count(str(tmp_path / "held.h5"), config, made=True).remarks
+    assert any("The column t0 of ch1 is not used, because it has" in each for each in remarks) != is_used

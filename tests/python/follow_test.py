@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import thalweg as tw
+from thalweg._reading.follow import Pauses
 
 SCHEMA = {
     "t": {"who": tw.uint8, "id": tw.uint64, "trace": tw.array(tw.uint16, 64), "tags": tw.list_(tw.uint64)},
@@ -274,3 +275,9 @@ def test_a_run_is_followed_by_the_columns_that_are_asked_for(tmp_path: Path, nam
     for columns in ("nothing", ["who", "x"]):
         with pytest.raises(tw.UnknownNameError):
             tw.open(path).follow(columns)
+
+
+def test_one_long_look_makes_no_long_pause() -> None:
+    """The first look reads all that was written: what comes behind it does not wait ten times as long."""
+    pauses = Pauses(0.1)
+    assert [pauses.after(look_s) for look_s in (5.0, 0.001, 0.002, 3.0, 2.0, 0.001)] == [0.1, 0.1, 0.1, 0.1, 20.0, 0.1]

@@ -290,6 +290,12 @@ def test_viewers_that_do_not_read_hold_no_other_up(shown) -> None:
         assert "thalweg_watch_viewers 11.0" in text
 
 
+def drawn_in(chart: str) -> str:
+    """An expression: whether there is more in a chart than its ground."""
+    pixels = "c.getContext('2d').getImageData(0, 0, c.width, c.height).data"
+    return f"[...document.querySelectorAll('{chart} canvas')].some(c => new Set({pixels}).size > 20)"
+
+
 def test_a_browser_draws_the_page(shown, tmp_path: Path) -> None:
     with tab(tmp_path / "profile") as page:
         page.open(shown.url, 1400, 1500)
@@ -297,6 +303,8 @@ def test_a_browser_draws_the_page(shown, tmp_path: Path) -> None:
         page.until("document.getElementById('state').textContent == 'read to its end'")
         page.until("document.querySelectorAll('#ratio canvas').length == 1")
         assert not page.value("document.getElementById('ratio-charts').hidden")
+        page.until(drawn_in("#ratio") + "&&" + drawn_in("#residuals") + "&&" + drawn_in("#frequencies"))
+        assert "in bins of 0." in page.value("document.getElementById('ratio-words').textContent")
         drawn = "[...document.querySelectorAll('#energies canvas')].filter(c => new Set(c.getContext('2d')"
         page.until(drawn + ".getImageData(0, 0, c.width, c.height).data).size > 20).length == 6")
         assert page.value("document.querySelectorAll('#tables tr').length") == 6

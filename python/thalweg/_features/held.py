@@ -47,11 +47,26 @@ def check_samples(table: Any, settings: FeatureSettings) -> None:
 def begin_column(table: Any, settings: FeatureSettings) -> tuple[str, float] | None:
     """Returns the column beside the samples that has the time of the first one, from the timestamp on, and how many ns
     its unit has, or None: it is in the samples, or there is none."""
+    unit = table.schema["t0"].unit if _is_begin_beside(table, settings) else ""
+    return ("t0", PICOSECONDS[unit] * 1e-3) if unit in PICOSECONDS else None
+
+
+def unused_begin(table: Any, settings: FeatureSettings) -> str:
+    """Returns a sentence about a column `t0` that is not used since its unit is not one of a time, or an empty text."""
+    if not _is_begin_beside(table, settings) or begin_column(table, settings):
+        return ""
+    unit = table.schema["t0"].unit
+    has = f"the unit '{unit}'" if unit else "no unit"
+    return (
+        f"The column t0 of {table.name} is not used, because it has {has}: the first sample of a pulse is taken to be "
+        "at its timestamp."
+    )
+
+
+def _is_begin_beside(table: Any, settings: FeatureSettings) -> bool:
     found, begin = table.schema[settings.waveform], table.schema.get("t0")
     is_struct_with_begin = found.name == "struct" and "t0" in dict(found.members)
-    if begin is None or is_struct_with_begin or begin.name not in ("float32", "float64"):
-        return None
-    return ("t0", PICOSECONDS[begin.unit] * 1e-3) if begin.unit in PICOSECONDS else None
+    return begin is not None and not is_struct_with_begin and begin.name in ("float32", "float64")
 
 
 def _refused(table: Any, column: str, why: str, what: str) -> UsageError:

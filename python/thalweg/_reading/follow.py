@@ -77,11 +77,11 @@ def _through_files(
 def _to_the_end(
     following: Following, columns: str | list[str] | None, memory_bytes: int, interval: float, timeout: float | None
 ) -> Iterator[NewRows]:
-    last_news = time.monotonic()
+    last_news, pauses = time.monotonic(), Pauses(interval)
     while True:
         begin = time.monotonic()
         new = following.look()
-        pause = max(interval, LEAST_PAUSES * (time.monotonic() - begin))
+        pause = pauses.after(time.monotonic() - begin)
         for each in _rows_of(new, columns, memory_bytes):
             last_news = time.monotonic()
             yield each
@@ -105,6 +105,20 @@ def _rows_of(new: list[NewPiece], columns: str | list[str] | None, memory_bytes:
             first = None if each.first_row is None else each.first_row + done
             yield NewRows(each.rows.name, rows, each.node, each.producer, first, each.path)
             done += len(rows)
+
+
+class Pauses:
+    """Between looks, so that looks that take long are rare."""
+
+    def __init__(self, interval_s: float) -> None:
+        self._interval_s = interval_s
+        self._before_s = 0.0
+
+    def after(self, look_s: float) -> float:
+        """Returns the pause after a look that took so long. One look alone may take long: the first one reads all that
+        was written so far, and the next one only what has come since then."""
+        usual_s, self._before_s = min(look_s, self._before_s), look_s
+        return max(self._interval_s, LEAST_PAUSES * usual_s)
 
 
 class Following:

@@ -10,11 +10,13 @@ from typing import Any
 
 from thalweg._hits.limits import FLOOD, SILENCE_S
 from thalweg._hits.peaks import peak_in
+from thalweg._watching.clocks import Clocks, clocks_of
 from thalweg._watching.counting import Counting
 from thalweg._watching.detectors import Detector
 
 KINDS = (
     "silent",
+    "clock",
     "flooding",
     "no peak",
     "drift",
@@ -49,14 +51,27 @@ def alarms_of(counting: Counting, limits: Limits) -> list[Alarm]:
     found: list[Alarm] = []
     timed = [each for each in counting.detectors.values() if each.has_hits]
     rates = {each.name: each.rate.per_second for each in timed}
+    clocks = clocks_of(timed, limits.silence_s)
+    found += [_of_clock(each, clocks) for each in clocks.others]
     for each in timed:
         others = [rate for name, rate in rates.items() if name != each.name and rate is not None]
-        found += _of_rate(each, counting.behind_s(each), statistics.median(others) if others else None, limits)
+        usual = statistics.median(others) if others else None
+        behind_s = 0.0 if each in clocks.others else counting.behind_s(each, clocks.newest_ps)
+        found += _of_rate(each, behind_s, usual, limits)
     for each in counting.detectors.values():
         found += _of_energies(each, limits)
     if counting.pairs is not None and (late := counting.pairs.counts[1]):
         found.append(Alarm("late", "", f"{late:,} hits came so late that some of their partners had left the memory"))
     return found
+
+
+def _of_clock(each: Detector, clocks: Clocks) -> Alarm:
+    assert each.newest_ps is not None
+    assert clocks.newest_ps is not None
+    away_s = (each.newest_ps - clocks.newest_ps) * 1e-12
+    of_others = ", ".join(other.name for other in clocks.usual)
+    where = f"{abs(away_s):,.1f} s {'ahead of' if away_s > 0 else 'behind'} those of {of_others}"
+    return Alarm("clock", each.name, f"the timestamps of {each.name} are {where}, while hits of all come")
 
 
 def _of_rate(each: Detector, behind_s: float, of_others: float | None, limits: Limits) -> list[Alarm]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ from thalweg._hits.histogram import EnergyHistogram
 from thalweg._hits.side_by_side import EARLIEST_PS, Hits, side_by_side
 from thalweg._reading.run import pieces_of
 from thalweg._watching.changes import Changes
-from thalweg._watching.detectors import Detector, Signals, detector_of, scope_of
+from thalweg._watching.detectors import Arrival, Detector, Signals, detector_of, scope_of
 
 if TYPE_CHECKING:
     from thalweg._watching.coincidences import CountedPairs
@@ -64,6 +64,8 @@ class Counting:
         self._numbers = {name: number for number, name in enumerate(self.detectors)}
         self._newest = [EARLIEST_PS] * len(self.detectors)
         self._next_scope = 0.0
+        self._behind: dict[str, float] = {}
+        """How far each detector was behind after the last look."""
 
     @property
     def rows(self) -> int:
@@ -74,13 +76,14 @@ class Counting:
     def newest_ps(self) -> int | None:
         return max((each.newest_ps for each in self.detectors.values() if each.newest_ps is not None), default=None)
 
-    def behind_s(self, detector: Detector) -> float:
-        """How far the newest hit of a detector is behind the newest one of all; without a hit, the first one of all."""
+    def behind_s(self, detector: Detector, newest_ps: int | None = None) -> float:
+        """How far the newest hit of a detector is behind a certain one, by default the newest one of all; without a
+        hit, the first one of all."""
         reached = detector.newest_ps
         if reached is None:
             begins = (each.first_ps for each in self.detectors.values() if each.first_ps is not None)
             reached = min(begins, default=None)
-        newest = self.newest_ps
+        newest = self.newest_ps if newest_ps is None else newest_ps
         return 0.0 if newest is None or reached is None else (newest - reached) * 1e-12
 
     def look(self, between: Callable[[], None]) -> bool:
@@ -99,6 +102,7 @@ class Counting:
                 self.pairs.pair()
             between()
         self._note_rates()
+        self._note_arrivals(pieces)
         self._draw_scopes({name: of_table[-1] for name, of_table in pieces.items()})
         if self.following.is_over:
             following = self.following.in_next_file()
@@ -145,6 +149,14 @@ class Counting:
                 each.rate.note(now, each.rows)
             elif each.newest_ps is not None:
                 each.rate.note(each.newest_ps * 1e-12, each.rows)
+
+    def _note_arrivals(self, came: Container[str]) -> None:
+        now = time.monotonic()
+        behind = {name: self.behind_s(each) for name, each in self.detectors.items()}
+        for name, before_s in self._behind.items():
+            if name in came:
+                self.detectors[name].arrival = Arrival(now, min(before_s, behind[name]))
+        self._behind = behind
 
     def _draw_scopes(self, newest: dict[str, Any]) -> None:
         """Reads the newest waveform of each table, once a second: it costs a page each."""

@@ -70,6 +70,16 @@ class Rate:
         return (last - first) / (last_s - first_s)
 
 
+@dataclass(frozen=True)
+class Arrival:
+    """New rows of a detector."""
+
+    at_s: float
+    """When they came, by `time.monotonic`."""
+    behind_s: float
+    """How far the detector was behind the newest hit of all, before and after them: the smaller one."""
+
+
 @dataclass
 class Detector:
     name: str
@@ -94,6 +104,8 @@ class Detector:
     newest_ps: int | None = None
     first_ps: int | None = None
     rate: Rate = field(default_factory=Rate)
+    arrival: Arrival | None = None
+    """The newest rows. None: all rows were read in the first look, so it is not known when they came."""
     computing_s: float = 0.0
     """How long samples were read and features computed."""
     scope: Scope | None = None

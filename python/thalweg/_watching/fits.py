@@ -19,6 +19,7 @@ from thalweg._base.errors import Error
 from thalweg.tdpac import Analysis, Spectra, TdpacConfig, analyse_spectra, frequency_spectrum, parse_config
 from thalweg.tdpac.figure import merged
 from thalweg.tdpac.results import fitted_ratio
+from thalweg.tdpac.shown_ratio import ratio_to_show
 
 _POINTS = 400
 
@@ -72,16 +73,14 @@ def _delays(analysis: Analysis) -> list[list[float]] | None:
 
 
 def _ratio(analysis: Analysis) -> dict[str, Any]:
-    ratio = analysis.ratio
+    ratio = ratio_to_show(analysis)
     if ratio is None:
         return {}
     shown = ratio.fitted_bins(0.0, None)
-    if shown.stop <= shown.start:
-        return {}
     step = max(1, (shown.stop - shown.start) // _POINTS)
     values, errors, times = merged(ratio.values[shown], ratio.errors[shown], ratio.times_ns[shown], step)
-    found: dict[str, Any] = {"ratio": _rounded(times, values, errors)}
-    if (model := fitted_ratio(analysis)) is not None:
+    found: dict[str, Any] = {"ratio": _rounded(times, values, errors), "ratio_bin_ns": round(step * ratio.bin_ns, 3)}
+    if (model := fitted_ratio(analysis, ratio)) is not None:
         bins, expected = model
         ones = np.ones(len(expected))
         off = (ratio.values[bins] - expected) / ratio.errors[bins]

@@ -53,6 +53,8 @@ class WatchOptions:
     interval_s: float = 0.25
     ends_with_run: bool = False
     """Whether the server ends when it has shown a closed run to its end."""
+    failed: Callable[[str], None] = lambda _: None
+    """Is called with the reason, in another thread, when the run cannot be read any more."""
 
 
 class _Application:
@@ -87,7 +89,9 @@ class Server:
         self._news = asyncio.Event()
         self._viewers: list[_Viewer] = []
         self._proposing = asyncio.Lock()  # windows are tried one at a time
-        self.watcher = Watcher(asked, self._shown, options.limits, options.interval_s, self._has_changed)
+        self.watcher = Watcher(
+            asked, self._shown, options.limits, options.interval_s, self._has_changed, options.failed
+        )
         self.url = ""
 
     async def serve(self, ready: Callable[[], None], end: asyncio.Event) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from thalweg._base.errors import Error, UsageError
-from thalweg._reading.follow import LEAST_PAUSES
+from thalweg._reading.follow import Pauses
 from thalweg._reading.status import TableStatus
 from thalweg._watching.alarms import Alarm, AlarmLog, Limits, alarms_of
 from thalweg._watching.analyst import Analyst
@@ -46,14 +46,23 @@ class Fit:
 
 
 class Watcher:
-    """`changed` is called in one of its threads when there is something new to show."""
+    """`changed` is called in one of its threads when there is something new to show, and `failed` with the reason when
+    the run cannot be read any more."""
 
     def __init__(
-        self, asked: Asked, shown: Any, limits: Limits, interval_s: float, changed: Callable[[], None]
+        self,
+        asked: Asked,
+        shown: Any,
+        limits: Limits,
+        interval_s: float,
+        changed: Callable[[], None],
+        failed: Callable[[str], None] = lambda _: None,
     ) -> None:
-        self._asked, self._limits, self._interval_s = asked, limits, interval_s
+        self._asked, self._limits = asked, limits
+        self._pauses = Pauses(interval_s)
         self.shown = shown
         self._changed = changed
+        self._failed = failed
         self.counting = Counting(asked, Changes())
         self.log = AlarmLog()
         self._rescans = Rescans(asked, lambda: self.counting.rows, self.log.say)
@@ -101,6 +110,7 @@ class Watcher:
         except Exception as error:
             self.failure = str(error) if isinstance(error, Error) else f"{type(error).__name__}: {error}"
             self.log.say(f"reading has failed: {self.failure}")
+            self._failed(self.failure)
         while not self._end.wait(_AGES_EVERY_S):  # the page says so, and ages go on
             self._show()
 
@@ -115,7 +125,7 @@ class Watcher:
                 if counting.look(self._show_now_and_then):
                     self._last_news = time.monotonic()
                 self._follow_load()
-                pause = max(self._interval_s, LEAST_PAUSES * counting.look_s)
+                pause = self._pauses.after(counting.look_s)
             self.catches_up = False
             self._show()
             self._end.wait(pause)

@@ -73,7 +73,12 @@ def watch(
     if silence_s <= 0:
         raise UsageError(f"--silence {silence} is too short (it is 0): give for example 5s")
     access = Access(read_token(token_file) if token_file else "", tuple(host_name or ()))
-    options = WatchOptions(*host_and_port(listen, "--listen"), access, Limits(silence_s), ends_with_run=end_with_run)
+
+    def failed(why: str) -> None:
+        say(f"thalweg: {file} is not read any more: {why}")
+
+    place = host_and_port(listen, "--listen")
+    options = WatchOptions(*place, access, Limits(silence_s), ends_with_run=end_with_run, failed=failed)
     server = Server(Asked(file, signals_of) if config is None else _with_pairs(file, config, slices or "auto"), options)
 
     def ready() -> None:

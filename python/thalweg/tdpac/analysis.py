@@ -87,13 +87,18 @@ class Analysis:
             none = " and no ".join(missing)
             there = f"there are {facts['hits']:,} hits and no {none} (no energy is in a window)"
             return [f"{there}: give [calibration], or correct scale, start and stop"]
-        if not (tables := self.spectra.uncalibrated):
-            return []
-        said = (
-            f"the energies of {', '.join(tables)} are not calibrated (the peaks are not found in them): correct "
-            "[calibration.peaks], or set scale to about the keV of one unit"
-        )
-        return [said]
+        found = []
+        if tables := self.spectra.uncalibrated:
+            found.append(
+                f"the energies of {', '.join(tables)} are not calibrated (the peaks are not found in them): correct "
+                "[calibration.peaks], or set scale to about the keV of one unit"
+            )
+        if tables := self.spectra.apart:
+            found.append(
+                f"the hits of {', '.join(tables)} have no coincidences (they have no time in common with those of the "
+                "other detectors): let all clocks begin at once, or leave these tables out"
+            )
+        return found
 
     @property
     def converged(self) -> bool:

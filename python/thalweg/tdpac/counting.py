@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -18,7 +17,7 @@ from thalweg._hits.side_by_side import Hits, side_by_side
 from thalweg._reading.not_complete import not_complete
 from thalweg.tdpac.config import TdpacConfig
 from thalweg.tdpac.hits import HitColumns, columns_of
-from thalweg.tdpac.remarks import DetectorRemarks, remarks_of
+from thalweg.tdpac.remarks import DetectorRemarks, remarks_of, tables_apart
 from thalweg.tdpac.spectra import Spectra
 
 
@@ -30,9 +29,9 @@ class SpectraCounter:
     ) -> None:
         self._config = config
         self._tables = tables
-        self._delays = tuple(delays_ps or (0.0,) * len(tables))
-        if len(self._delays) != len(tables):
-            raise UsageError(f"there are {len(self._delays)} delays and {len(tables)} detectors: give one for each")
+        self.delays_ps = tuple(delays_ps or (0.0,) * len(tables))
+        if len(self.delays_ps) != len(tables):
+            raise UsageError(f"there are {len(self.delays_ps)} delays and {len(tables)} detectors: give one for each")
         if config.scale and len(config.scale) != len(tables):
             raise UsageError(f"there are {len(config.scale)} scales and {len(tables)} detectors: give one for each")
         options = _core.CoincidenceOptions()
@@ -58,11 +57,16 @@ class SpectraCounter:
         """Hits that came when some of their partners had left the memory."""
         return self._core.counts.late
 
+    @property
+    def longest_ps(self) -> float:
+        """The longest time between a start and a stop that are counted."""
+        return max(abs(each) for each in self._config.range_ns) * 1e3
+
     def add(self, detector: int, times_ps: npt.NDArray[np.int64], energies: npt.NDArray[Any]) -> None:
         """Adds hits of a detector. They count after the next `pair`."""
         times = np.ascontiguousarray(times_ps, np.int64)
         of_hits = np.ascontiguousarray(energies, np.float32)
-        self._core.add(detector, self._windows[detector], times, of_hits, round(self._delays[detector]))
+        self._core.add(detector, self._windows[detector], times, of_hits, round(self.delays_ps[detector]))
 
     def pair(self) -> int:
         """Counts what was added, and returns all coincidences so far."""
@@ -78,7 +82,7 @@ class SpectraCounter:
             self._options.begin_ps,
             self._options.bin_ps,
             counts.astype(np.int64),
-            self._delays,
+            self.delays_ps,
             self._core.counts.as_json(),
         )
 
@@ -154,17 +158,14 @@ class _Found:
             uncalibrated += [self.counter.tables[number]] if follower and not follower.gains else []
         self.counter.pair()
         remarks = [*self.left_out, *calibrated, *remarks_of(self._remarks)]
-        return replace(self.counter.spectra(), remarks=remarks, uncalibrated=uncalibrated)
+        apart = tables_apart(self._remarks, self.counter.delays_ps, self.counter.longest_ps)
+        return replace(self.counter.spectra(), remarks=remarks, uncalibrated=uncalibrated, apart=apart)
 
 
 def _files(path: str) -> Iterator[thalweg.Run]:
     """Yields the run of a path and those in which it goes on."""
-    next_path: str | None = path
-    while next_path:
-        with thalweg.open(next_path) as run:
-            yield run
-            name = run.metadata.get("next_file", "")
-        next_path = os.path.join(os.path.dirname(path), name) if name else None
+    with thalweg.open(path, next_files=True) as run:
+        yield from run.parts
 
 
 def _compass(path: str, config: TdpacConfig) -> Iterator[CompassFile]:

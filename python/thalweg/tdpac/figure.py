@@ -11,7 +11,9 @@ from matplotlib.figure import Figure
 
 from thalweg._base.errors import SystemError, UsageError  # noqa: A004
 from thalweg.tdpac.analysis import Analysis
+from thalweg.tdpac.classes import ratio_classes
 from thalweg.tdpac.results import fitted_ratio
+from thalweg.tdpac.shown_ratio import ratio_to_show
 from thalweg.tdpac.spectrum import frequency_spectrum
 
 _BLUE, _ORANGE, _GREY = "#0072b2", "#d55e00", "#767676"
@@ -38,19 +40,22 @@ def draw(analysis: Analysis, path: str | Path) -> None:
 
 
 def _draw_ratio(analysis: Analysis, axes: Any, below: Any) -> None:
-    ratio = analysis.ratio
+    ratio = ratio_to_show(analysis)
     axes.set_ylabel("R(t)")
     below.set_xlabel("time since the start (ns)")
     below.set_ylabel("residuals / error")
     if ratio is None:
-        axes.set_title("R(t) needs pairs of detectors at 180 and at 90 degrees")
+        has_pairs = ratio_classes(analysis.classes) is not None
+        needs = "more coincidences" if has_pairs else "pairs of detectors at 180 and at 90 degrees"
+        axes.set_title(f"R(t) needs {needs}")
         return
+    axes.set_ylabel(f"R(t), in bins of {ratio.bin_ns:.3g} ns")
     shown = ratio.fitted_bins(0.0, None)
     times, step = ratio.times_ns[shown], max(1, (shown.stop - shown.start) // 400)
     values, errors, at = merged(ratio.values[shown], ratio.errors[shown], times, step)
     axes.errorbar(at, values, errors, fmt=".", markersize=3, linewidth=0.7, color=_BLUE, label="R(t)")
     fit = analysis.fit
-    model = fitted_ratio(analysis)
+    model = fitted_ratio(analysis, ratio)
     if fit is not None and not fit.is_valid:
         axes.set_title("The fit has not converged, and is not drawn.")
     if fit is not None and model is not None:
@@ -81,9 +86,9 @@ def merged(values: Any, errors: Any, times: Any, step: int) -> tuple[Any, Any, A
 def _draw_frequencies(analysis: Analysis, axes: Any) -> None:
     axes.set_xlabel("ω (rad/ns)")
     axes.set_ylabel("cosine transform of R(t)")
-    if analysis.ratio is None:
+    if (ratio := ratio_to_show(analysis)) is None:
         return
-    omegas, amplitudes = frequency_spectrum(analysis.ratio, analysis.config.fit_begin_ns, analysis.config.fit_end_ns)
+    omegas, amplitudes = frequency_spectrum(ratio, analysis.config.fit_begin_ns, analysis.config.fit_end_ns)
     if len(omegas) == 0:
         return
     axes.plot(omegas, amplitudes, color=_BLUE, linewidth=1)

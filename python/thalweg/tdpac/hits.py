@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from thalweg._base.errors import UsageError
-from thalweg._features.held import begin_column, check_samples, pulses_of
+from thalweg._features.held import begin_column, check_samples, pulses_of, unused_begin
 from thalweg._features.settings import FLAGS, FeatureSettings
 from thalweg._hits.side_by_side import PICOSECONDS, Hits, picoseconds
 from thalweg.tdpac.config import TdpacConfig
@@ -38,6 +38,8 @@ class HitColumns:
     rejected_flags: int = 0
     begin: tuple[str, float] | None = None
     """As `begin_column` returns it, if features are made."""
+    remark: str = ""
+    """What is odd about the columns, in a whole sentence."""
     hits: int = 0
     rejected: Counter[str] = field(default_factory=Counter)
 
@@ -85,12 +87,13 @@ class HitColumns:
         return times[~rejected], energies[~rejected]
 
     def sentences(self) -> list[str]:
-        """Returns what was left out, in whole sentences."""
+        """Returns what was left out or not used, in whole sentences."""
+        found = [self.remark] if self.remark else []
         if not self.rejected["all"]:
-            return []
+            return found
         why = ", ".join(f"{name} {count:,}" for name, count in self.rejected.items() if name != "all")
         share = self.rejected["all"] / self.hits
-        return [f"{self.rejected['all']:,} pulses of {self.table} ({share:.2g} of all) are left out: {why}."]
+        return [*found, f"{self.rejected['all']:,} pulses of {self.table} ({share:.2g} of all) are left out: {why}."]
 
 
 def columns_of(
@@ -114,8 +117,8 @@ def columns_of(
         check_samples(table, config.features)
         energy = config.energy if config.energy in schema else ""
         unit = _unit(table, config.timestamp)
-        begin = begin_column(table, config.features)
-        return HitColumns(table.name, config.timestamp, unit, energy, "", config.features, rejected, begin)
+        begin, remark = begin_column(table, config.features), unused_begin(table, config.features)
+        return HitColumns(table.name, config.timestamp, unit, energy, "", config.features, rejected, begin, remark)
     if config.energy not in schema:
         return None
     return HitColumns(table.name, config.timestamp, _unit(table, config.timestamp), config.energy)

@@ -39,6 +39,10 @@ class Ratio:
     def times_ns(self) -> Numbers:
         return np.asarray((self.edges_ns[1:] + self.edges_ns[:-1]) / 2)
 
+    @property
+    def bin_ns(self) -> float:
+        return float(self.edges_ns[1] - self.edges_ns[0])
+
     def fitted_bins(self, begin_ns: float, end_ns: float | None) -> slice:
         """Returns the bins from `begin_ns` on to the first one that is not usable, or to `end_ns`."""
         first = int(np.searchsorted(self.edges_ns, begin_ns - 1e-9))

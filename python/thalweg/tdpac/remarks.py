@@ -40,7 +40,7 @@ class DetectorRemarks:
         self.table = table
         self.hits = 0
         self.newest_ps: int | None = None
-        self._oldest_ps = 0
+        self.oldest_ps = 0
         self._windows = dict(windows)
         self._looks = {kind: _Looks() for kind in windows}
 
@@ -50,7 +50,7 @@ class DetectorRemarks:
             return
         self.hits += len(times)
         if self.newest_ps is None:
-            self.newest_ps, self._oldest_ps = int(times[-1]), int(times[0])
+            self.newest_ps, self.oldest_ps = int(times[-1]), int(times[0])
         self.newest_ps = max(self.newest_ps, int(times[-1]))
         self._look(energies[-RECENT:])
 
@@ -63,7 +63,7 @@ class DetectorRemarks:
     @property
     def rate(self) -> float:
         """Hits a second, or 0 if there is no time between them."""
-        passed = 0 if self.newest_ps is None else self.newest_ps - self._oldest_ps
+        passed = 0 if self.newest_ps is None else self.newest_ps - self.oldest_ps
         return self.hits / (passed * 1e-12) if self.hits > 1 and passed > 0 else 0.0
 
     def of_peaks(self) -> list[str]:
@@ -80,6 +80,25 @@ class DetectorRemarks:
                 far = f"{abs(worst.off):.0%} of half the window's width from its middle"
                 found.append(f"The peak in {where} is at {worst.centre:.4g} for a time, {far}.")
         return found
+
+
+def tables_apart(detectors: Sequence[DetectorRemarks], delays_ps: Sequence[float], range_ps: float) -> list[str]:
+    """Returns the tables whose hits all come too early or too late for coincidences with each other table.
+
+    delays_ps: what is subtracted from the times of each detector.
+    range_ps: the longest time between the hits of a coincidence.
+    """
+    spans = {
+        each.table: (each.oldest_ps - delay, each.newest_ps - delay)
+        for each, delay in zip(detectors, delays_ps, strict=True)
+        if each.newest_ps is not None
+    }
+
+    def is_apart(table: str, other: str) -> bool:
+        (begin, end), (other_begin, other_end) = spans[table], spans[other]
+        return begin > other_end + range_ps or other_begin > end + range_ps
+
+    return [each for each in spans if len(spans) > 1 and all(is_apart(each, other) for other in spans if other != each)]
 
 
 def remarks_of(detectors: Sequence[DetectorRemarks]) -> list[str]:

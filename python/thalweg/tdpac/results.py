@@ -14,17 +14,20 @@ from thalweg._base.errors import SystemError  # noqa: A004
 from thalweg.tdpac.analysis import Analysis
 from thalweg.tdpac.fitted import Fitted
 from thalweg.tdpac.model import FieldModel
-from thalweg.tdpac.ratio import ratio_model
+from thalweg.tdpac.ratio import Ratio, ratio_model
 from thalweg.tdpac.spectrum import frequency_spectrum
 
 Numbers = npt.NDArray[np.float64]
 
 
-def fitted_ratio(analysis: Analysis) -> tuple[slice, Numbers] | None:
-    """Returns the bins of R(t) that are fitted and the model there, or None if there is no fit that has converged."""
-    if analysis.ratio is None or analysis.fit is None or not analysis.fit.is_valid:
+def fitted_ratio(analysis: Analysis, shown: Ratio | None = None) -> tuple[slice, Numbers] | None:
+    """Returns the bins of R(t) that are fitted and the model there, or None if there is no fit that has converged.
+
+    shown: R(t) in other bins.
+    """
+    ratio, config = shown or analysis.ratio, analysis.config
+    if ratio is None or analysis.fit is None or not analysis.fit.is_valid:
         return None
-    ratio, config = analysis.ratio, analysis.config
     bins = ratio.fitted_bins(config.fit_begin_ns, config.fit_end_ns)
     if bins.stop <= bins.start:
         return None

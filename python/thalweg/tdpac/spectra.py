@@ -34,6 +34,8 @@ class Spectra:
     """What is odd about the detectors, in whole sentences."""
     uncalibrated: list[str] = field(default_factory=list)
     """The tables whose energies were to be calibrated, and whose peaks were not found."""
+    apart: list[str] = field(default_factory=list)
+    """The tables whose hits have no time in common with those of any other table, so that they have no coincidences."""
 
     @property
     def edges_ns(self) -> npt.NDArray[np.float64]:

@@ -84,7 +84,7 @@ const Charts = (() => {
     c.rect(left, top, right - left, height);
     c.clip();
     c.strokeStyle = colour(name);
-    c.globalAlpha = 0.55;
+    c.globalAlpha = 0.8;
     c.beginPath();
     for (let x = left - height; x < right + height; x += 6 * devicePixelRatio) {
       c.moveTo(x, leans > 0 ? top + height : top);

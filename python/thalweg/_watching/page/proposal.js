@@ -102,6 +102,9 @@ const Proposal = (() => {
   }
 
   byId("proposal-ask").addEventListener("click", ask);
+  for (const id of ["proposal-from", "proposal-to"]) {
+    byId(id).addEventListener("keydown", event => { if (event.key === "Enter") ask(); });
+  }
   byId("proposal-apply").addEventListener("click", () => apply(given()));
   byId("applied-return").addEventListener("click", () => apply("configuration"));
   byId("proposal-copy").addEventListener("click", () => copy(byId("proposal-toml")));

@@ -242,6 +242,9 @@
   function showFit(found) {
     fit = found;
     byId("ratio-charts").hidden = !found.ratio && !found.fits?.length;
+    for (const id of ["ratio", "residuals", "frequencies"]) byId(id).hidden = !found.ratio;
+    byId("ratio-words").textContent = found.ratio ? `R(t) is drawn in bins of ${found.ratio_bin_ns} ns.`
+      : found.fits?.length ? "R(t) needs more coincidences, of pairs of detectors at 180 and at 90 degrees." : "";
     const rows = [];
     for (const each of found.fits || []) {
       const title = document.createElement("dt");
