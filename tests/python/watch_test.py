@@ -312,7 +312,7 @@ def test_a_browser_draws_the_page(shown, tmp_path: Path) -> None:
         assert page.value("document.querySelectorAll('#pairs canvas').length") < 30
         assert page.value("document.documentElement.dataset.error") is None
         assert page.complaints == []
-        page.open(shown.url, 360, 780, "dark")
+        page.open(shown.url, 360, 980, "dark")
         page.until("document.documentElement?.dataset.updates > 0 && document.querySelectorAll('canvas').length > 2")
         assert page.value("document.documentElement.scrollWidth") <= 360
         assert page.complaints == []
