@@ -127,9 +127,7 @@ def beside(folder: Path) -> dict[str, Any]:
     path = folder / "run.h5"
     windows: dict[bool, list[tuple[float, float]]] = {True: [], False: []}
     with contextlib.ExitStack() as stack:
-        recorder = stack.enter_context(
-            watched.recording(path, *HITS_AT_ONCE)
-        )
+        recorder = stack.enter_context(watched.recording(path, *HITS_AT_ONCE))
         pids = watched.tree(recorder.pid)
         watched.signal_all(pids, signal.SIGSTOP)  # otherwise the page begins when the memory is full
         url, pid = stack.enter_context(watched.watching(path, config_in(folder)))
