@@ -5,14 +5,18 @@ import json
 import os
 import subprocess
 import sys
+import tracemalloc
 
 import numpy as np
 import pytest
 
 from thalweg._hits.histogram import BINS, EnergyHistogram
 from thalweg._hits.peaks import peak_in
+from thalweg._watching.alarms import Alarm, AlarmLog
+from thalweg._watching.detectors import Rate
 from thalweg._watching.idle import use_idle_time
 from thalweg._watching.shown import Shown
+from thalweg._watching.streams import Stream
 
 
 def test_changes_lead_to_the_newest_state_from_any_version() -> None:
@@ -110,3 +114,29 @@ def test_it_uses_only_idle_time() -> None:
     code = "import os; from thalweg._watching.idle import use_idle_time as use; use(); print(os.sched_getscheduler(0))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == f"{os.SCHED_IDLE}\n"
+
+
+def test_a_page_that_is_open_for_a_day_keeps_as_much_as_after_an_hour() -> None:
+    """Rates, alarms that come and go, and slow streams: a look in ten seconds."""
+    rate, log, stream = Rate(), AlarmLog(), Stream("temperature", "value", "K")
+
+    def looks(begin: int, end: int) -> None:
+        for second in range(begin, end, 10):
+            rate.note(float(second), 30_000 * second)
+            log.note([Alarm("silent", "a", f"a has had no hit for {second} s")] if second % 60 < 10 else [])
+            stream.add(np.array([second * 10**9]), np.array([4.2 + second % 100 // 10]))
+            if second % 300 == 0:
+                json.dumps([stream.as_json(), log.as_json(), list(log.lines)])
+
+    tracemalloc.start()
+    try:
+        looks(0, 3600)
+        of_hour = tracemalloc.get_traced_memory()[0]
+        looks(3600, 86_400)
+        of_day = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    assert of_day < of_hour + 100_000, (of_hour, of_day)
+    assert rate.per_second == pytest.approx(30_000)
+    assert len(log.lines) == 100
+    assert (min(stream.as_json()["low"]), max(stream.as_json()["high"])) == (4.2, 13.2)
