@@ -1,6 +1,8 @@
 """The search of `thalweg tune`: how often it finds the best of 200, and what it names if nothing matters."""
 
+import itertools
 import math
+import sys
 
 import numpy as np
 import pytest
@@ -68,8 +70,37 @@ def test_no_combination_is_searched_twice_and_slow_ones_are_ended() -> None:
     assert all(limit == 2.0 for _, limit in asked[1:12])
     assert all(math.isinf(found.searched[each][0]) == bool(each[0]) for each in found.searched)
     assert found.best == (0, 0)
-    assert len(found.raced) == 4
-    assert found.runs == 60
+    assert {each: len(runs) for each, runs in found.raced.items()} == {(0, each): 3 for each in range(4)}
+    assert found.runs == 12 + 4 * 3, "three rounds decide where one is faster in each of them"
+
+
+def test_a_few_combinations_are_all_tried_and_no_run_is_wasted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "optuna", None)  # nothing is to be guessed
+    for counts in ((3, 2), (2,), (6, 7)):
+        combinations = list(itertools.product(*map(range, counts)))
+        seconds = {each: 1.0 + 0.3 * number for number, each in enumerate(reversed(combinations))}
+        found = search(counts, lambda each, limit_s, of=seconds: of[each] if of[each] < limit_s else None, RUNS, 1)
+        assert set(found.searched) == set(combinations)
+        assert found.best == combinations[-1]
+        assert found.runs <= min(RUNS, len(combinations) + 4 * 3)
+
+
+def test_a_race_goes_on_while_it_is_not_decided() -> None:
+    noise = np.random.default_rng(1)
+    slow, fast, faster = (0, 0), (0, 1), (1, 0)
+    typical = {slow: 1.9, fast: 1.0, faster: 0.97, (1, 1): 1.0}
+    found = search((2, 2), lambda each, _: typical[each] * noise.lognormal(0, 0.1), RUNS, 1)
+    assert len(found.raced[slow]) == 3, "it is slower in each round, and leaves the race"
+    assert max(map(len, found.raced.values())) == 5
+    assert found.best != slow
+    assert found.runs <= 4 + 4 * 5
+
+
+def test_a_space_that_nearly_fits_is_tried_whole() -> None:
+    found = search((42,), lambda combination, _: 1.0 + combination[0], RUNS, 1)
+    assert len(found.searched) == 42
+    assert found.runs == RUNS
+    assert len(search((43,), lambda combination, _: 1.0 + combination[0], RUNS, 1).searched) == 37
 
 
 def test_a_search_with_the_same_answers_is_the_same() -> None:

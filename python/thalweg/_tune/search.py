@@ -22,8 +22,13 @@ time, or failed."""
 IN_THE_RACE = 4
 MOST_TIMES_THE_BEST = 2.0
 """A run of the search that takes so many times as long as the best one is ended."""
+MOST_ROUNDS = 5
+"""The race has no more rounds: the winner is compared with the command as it is, in as many pairs or more."""
 _SHARE_OF_SEARCH = 0.8
 _FIRST_AT_RANDOM = 4
+_LEAST_ROUNDS = 3
+_CLEARLY = 1.05
+"""After the least rounds, one that has been slower than the leader by this factor in each of them leaves the race."""
 
 
 @dataclass
@@ -40,41 +45,68 @@ class Found:
 
 
 def search(values: Sequence[int], measure: Measure, runs: int, seed: int) -> Found:
-    """Returns the best of all combinations that about so many runs find. `values`: how many each setting has, with 0.
+    """Returns the best of all combinations that at most so many runs find. If there are not more combinations than the
+    search has runs, each is tried. `values`: how many each setting has, with 0.
 
-    Raises UsageError if Optuna is not installed, and Error if no run succeeds.
+    Raises UsageError if Optuna is needed and not installed, and Error if no run succeeds.
     """
     default = (0,) * len(values)
-    model = _Model(values, seed)
-    known = {default: [_seconds(measure(default, math.inf))]}
-    model.tell(default, known[default][0])
-    for _ in range(1, round(runs * _SHARE_OF_SEARCH)):
-        most = MOST_TIMES_THE_BEST * min(map(min, known.values()))
-        asked = model.ask(known)
-        if asked is None:  # all were measured
-            break
-        known[asked] = [_seconds(measure(asked, most))]
-        model.tell(asked, min(most, known[asked][0]))
-    if not any(math.isfinite(seconds) for runs_of in known.values() for seconds in runs_of):
+    found = Found(default, {default: [_seconds(measure(default, math.inf))]})
+    most = round(runs * _SHARE_OF_SEARCH)
+    if math.prod(values) <= max(most, runs - IN_THE_RACE):
+        _try_all(found, values, measure, seed)
+    else:
+        _search(found, values, measure, most, seed)
+    if not any(math.isfinite(seconds) for runs_of in found.searched.values() for seconds in runs_of):
         raise Error(
-            f"the command failed in all {len(known)} runs of the search, also without a setting: mend that first"
+            f"the command failed in all {len(found.searched)} runs of the search, also without a setting: mend that "
+            "first"
         )
-    found = Found(default, known)
     _race(found, measure, runs - found.runs, seed)
     return found
 
 
+def _try_all(found: Found, values: Sequence[int], measure: Measure, seed: int) -> None:
+    others = [each for each in itertools.product(*map(range, values)) if each not in found.searched]
+    for each in random.Random(seed).sample(others, len(others)):
+        found.searched[each] = [_seconds(measure(each, _limit_s(found)))]
+
+
+def _search(found: Found, values: Sequence[int], measure: Measure, most: int, seed: int) -> None:
+    model = _Model(values, seed)
+    model.tell(found.best, found.searched[found.best][0])
+    for _ in range(1, most):
+        limit_s = _limit_s(found)
+        asked = model.ask(found.searched)
+        found.searched[asked] = [_seconds(measure(asked, limit_s))]
+        model.tell(asked, min(limit_s, found.searched[asked][0]))
+
+
+def _limit_s(found: Found) -> float:
+    return MOST_TIMES_THE_BEST * min(map(min, found.searched.values()))
+
+
 def _race(found: Found, measure: Measure, runs: int, seed: int) -> None:
-    """Runs the best four in turn, in another order each time."""
+    """Runs the best four in turn, in another order each time, until one is left or the rounds are over."""
     ended = [each for each, seconds in found.searched.items() if math.isfinite(seconds[0])]
-    fastest = sorted(ended, key=lambda each: found.searched[each][0])[:IN_THE_RACE]
-    found.best = fastest[0]
+    racing = sorted(ended, key=lambda each: found.searched[each][0])[:IN_THE_RACE]
+    found.best = racing[0]
     order = random.Random(seed)
-    for _ in range(runs // len(fastest)):
-        for each in order.sample(fastest, len(fastest)):
+    for done in range(1, MOST_ROUNDS + 1):
+        if len(racing) == 1 or len(racing) > runs:
+            return
+        runs -= len(racing)
+        for each in order.sample(racing, len(racing)):
             found.raced.setdefault(each, []).append(_seconds(measure(each, math.inf)))
-    if found.raced:
-        found.best = min(fastest, key=lambda each: statistics.fmean(math.log(s) for s in found.raced[each]))
+        found.best = min(racing, key=lambda each: statistics.fmean(math.log(s) for s in found.raced[each]))
+        if done >= _LEAST_ROUNDS:
+            racing = [each for each in racing if each == found.best or not _is_slower(found, each)]
+
+
+def _is_slower(found: Found, one: Combination) -> bool:
+    """Returns whether one was clearly slower than the leader in each round."""
+    both = zip(found.raced[one], found.raced[found.best], strict=True)
+    return all(its_s > _CLEARLY * best_s for its_s, best_s in both)
 
 
 def _seconds(measured: float | None) -> float:
@@ -104,15 +136,15 @@ class _Model:
         }
         self._random = random.Random(seed)
 
-    def ask(self, known: Collection[Combination]) -> Combination | None:
-        """Returns what to measure next; None: all is known."""
+    def ask(self, known: Collection[Combination]) -> Combination:
+        """Returns what to measure next. There must be something that is not known."""
         trial = self._study.ask(self._kinds)
         asked = tuple(trial.params[name] for name in self._kinds)
         self._study.tell(trial, state=self._optuna.trial.TrialState.FAIL)  # it is told when it is measured
         for distance in range(len(self._values) + 1):
             if unknown := [each for each in self._at(distance, asked) if each not in known]:
                 return self._random.choice(unknown)
-        return None
+        raise AssertionError("all combinations are known")
 
     def _at(self, distance: int, of: Combination) -> Iterator[Combination]:
         """Yields the combinations in which as many settings have another value."""
