@@ -85,6 +85,30 @@ def test_rows_of_a_topology_are_groups() -> None:
     assert groups(parts, 3 * MIB, dims=(12,)) == groups(parts, 3 * MIB)
 
 
+@pytest.mark.parametrize(
+    ("dims", "k", "mode", "expected"),
+    [
+        ((4, 3), 5 * MIB, Mode.DATA_VOLUME, [6, 6]),  # rows of 3 MiB merge until they have more than k
+        ((4, 3), 6 * MIB, Mode.DATA_VOLUME, [12]),  # the last row is not left alone
+        ((4, 3), 2 * MIB, Mode.DATA_VOLUME, [2, 1] * 4),  # each row is split alone
+        ((4, 3), 2 * MIB, Mode.UNIFORM, [3] * 4),  # one rank is half a part: it stays with the others of its row
+        ((4, 3), MIB, Mode.DATA_VOLUME, [1] * 12),
+        ((2, 2, 3), 4 * MIB, Mode.DATA_VOLUME, [4, 2] * 2),  # planes of the first dimension
+        ((2, 2, 3), 4 * MIB, Mode.UNIFORM, [3] * 4),
+        ((2, 2, 3), 3 * MIB, Mode.OPTIMIZED, [6] * 2),  # no part of a row has 1 MiB that lies together
+        ((3, 2, 2), 3 * MIB, Mode.UNIFORM, [2] * 6),
+        ((1, 12), 4 * MIB, Mode.DATA_VOLUME, [4, 4, 4]),
+        ((12, 1), 4 * MIB, Mode.DATA_VOLUME, [5, 5, 2]),  # rows of one rank merge until they have more than k
+    ],
+)
+def test_rows_of_a_topology_are_split_and_merged(
+    dims: tuple[int, ...], k: int, mode: Mode, expected: list[int]
+) -> None:
+    # The pieces of a rank lie together with those of no other rank: the places in the file would make other groups.
+    parts = [Part(rank * 7 * MIB, MIB, 64 * KIB) for rank in range(12)]
+    assert sizes_of(groups(parts, k, mode, dims)) == expected
+
+
 def test_every_rank_is_in_one_group_whatever_the_sizes_are() -> None:
     generator = random.Random(1)
     for _ in range(2000):

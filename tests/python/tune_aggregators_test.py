@@ -18,7 +18,7 @@ from tracing import compile_c, trace
 
 from thalweg._trace.trace_file import load_trace
 from thalweg._tune.aggregators import Part
-from thalweg._tune.together import CollectiveWrites, Together, collective_writes, parts_of
+from thalweg._tune.together import CollectiveCalls, Together, collective_calls, parts_of
 
 THALWEG = str(Path(sys.executable).with_name("thalweg"))
 KIB, MIB = 1 << 10, 1 << 20
@@ -37,7 +37,10 @@ int main(int count, char** words) {
     memset(bytes, 'a' + rank, ALL);
     MPI_File file;
     MPI_Status* const none = MPI_STATUS_IGNORE;
-    MPI_File_open(MPI_COMM_WORLD, words[1], MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file);
+    MPI_Comm ours = MPI_COMM_WORLD;
+    int const extents[2] = {ranks / 2, 2}, periods[2] = {0, 0};
+    if (!strcmp(words[2], "rows")) MPI_Cart_create(MPI_COMM_WORLD, 2, extents, periods, 0, &ours);
+    MPI_File_open(ours, words[1], MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file);
     if (!strcmp(words[2], "pieces")) {
         MPI_Datatype pieces;
         MPI_Type_vector(PIECES, PIECE, PIECE * ranks, MPI_BYTE, &pieces);
@@ -49,12 +52,22 @@ int main(int count, char** words) {
         MPI_File_seek(file, ALL * ranks / 4, MPI_SEEK_SET);
         MPI_File_write_all(file, bytes, ALL, MPI_BYTE, none);
         MPI_File_write_at_all(file, 0, bytes, rank == 1 ? 0 : ALL, MPI_BYTE, none);
-    } else if (!strcmp(words[2], "in turn")) {
+    } else if (!strcmp(words[2], "in turn") || !strcmp(words[2], "rows")) {
         for (int i = 0; i < 3; ++i)
             MPI_File_write_at_all(file, (MPI_Offset)ALL * (ranks * i + rank), bytes, ALL, MPI_BYTE, none);
     } else if (!strcmp(words[2], "split")) {
         MPI_File_write_at_all_begin(file, (MPI_Offset)ALL * rank, bytes, ALL, MPI_BYTE);
         MPI_File_write_at_all_end(file, bytes, none);
+    } else if (!strcmp(words[2], "read back")) {
+        MPI_File_write_at(file, (MPI_Offset)ALL * rank, bytes, ALL, MPI_BYTE, none);
+        MPI_Barrier(MPI_COMM_WORLD);
+        MPI_File_read_at_all(file, (MPI_Offset)ALL * (ranks - 1 - rank), bytes, ALL, MPI_BYTE, none);
+        if (bytes[0] != 'a' + ranks - 1 - rank) MPI_Abort(MPI_COMM_WORLD, 1);
+        MPI_Datatype pieces;
+        MPI_Type_vector(PIECES, PIECE, PIECE * ranks, MPI_BYTE, &pieces);
+        MPI_Type_commit(&pieces);
+        MPI_File_set_view(file, (MPI_Offset)PIECE * rank, MPI_BYTE, pieces, "native", MPI_INFO_NULL);
+        MPI_File_read_all(file, bytes, ALL, MPI_BYTE, none);
     } else {
         MPI_File_write_at(file, (MPI_Offset)ALL * rank, bytes, ALL, MPI_BYTE, none);
     }
@@ -76,9 +89,11 @@ WRITES = {
     "pieces": {PIECES: 1},
     "views": {IN_ORDER: 1, WITHOUT_RANK_1: 1},
     "in turn": {IN_ORDER: 3},
+    "rows": {IN_ORDER: 3},
     "split": {IN_ORDER: 1},
     "alone": {},
 }
+IN_REVERSE = tuple(Part(rank * ALL, ALL) for rank in (3, 2, 1, 0))
 
 
 @pytest.mark.parametrize("mpi", [MPICH, OMPIO, ROMIO], ids=str)
@@ -92,15 +107,28 @@ def test_what_ranks_have_in_collective_writes(tmp_path: Path, mpi: Mpi) -> None:
         )
         assert traced.done.returncode == 0, traced.said
         data = out.read_bytes()
-        found = collective_writes(load_trace(str(traced.path)), tmp_path)
+        found = collective_calls(load_trace(str(traced.path)), tmp_path)
         assert {each.parts: each.times for each in found.kinds} == expected, mode
         assert found.left_out == []
-        assert all(each.file == out.name for each in found.kinds)
+        assert all((each.file, each.kind) == (out.name, "write") for each in found.kinds)
+        assert {each.dims for each in found.kinds} <= {(2, 2) if mode == "rows" else ()}
         # The parts are where the bytes of the ranks are.
         for each in found.kinds:
             first = len(data) - ALL * 4 if mode == "views" and each.parts == IN_ORDER else 0
             for rank, part in enumerate(each.parts):
                 assert data[first + part.offset : first + part.offset + part.first] == bytes([97 + rank]) * part.first
+
+
+@pytest.mark.parametrize("mpi", [MPICH, OMPIO, ROMIO], ids=str)
+def test_what_ranks_have_in_collective_reads(tmp_path: Path, mpi: Mpi) -> None:
+    mpi.skip_if_missing()
+    program = compile_c(tmp_path / "c", PROGRAM, compiler=mpi.compiler)
+    command = mpi.command(4, program, tmp_path / "out", "read back")
+    traced = trace(tmp_path / "t.root", *command, env=mpi.variables())
+    assert traced.done.returncode == 0, traced.said
+    found = collective_calls(load_trace(str(traced.path)), tmp_path)
+    assert {each.parts for each in found.kinds} == {IN_REVERSE, PIECES}
+    assert all((each.kind, each.times) == ("read", 1) for each in found.kinds)
 
 
 def test_parts_of_ranks() -> None:
@@ -113,9 +141,9 @@ def test_parts_of_ranks() -> None:
     assert parts_of([0, 0], [100, 100]) == (Part(0, 100), Part(0, 100))
 
 
-def test_collective_writes_are_facts_of_the_journal() -> None:
-    found = CollectiveWrites([Together("x", PIECES, 2)], ["y: a reason"])
-    assert CollectiveWrites.of_fact(json.loads(json.dumps(found.to_fact()))) == found
+def test_collective_calls_are_facts_of_the_journal() -> None:
+    found = CollectiveCalls([Together("x", PIECES, 2), Together("x", PIECES, 1, "read", (2, 2))], ["y: a reason"])
+    assert CollectiveCalls.of_fact(json.loads(json.dumps(found.to_fact()))) == found
 
 
 @pytest.fixture
@@ -154,13 +182,38 @@ def test_the_numbers_and_their_reasons(command: list[str]) -> None:
     assert said[3].startswith(
         "  a hint of ROMIO has the number only, and loses the groups: groups have 262,144 to 786,4"
     )
-    assert "a Cartesian topology, by which the authors group, too, is not in a trace" in said[4]
-    assert said[5:] == ["as settings: cb_nodes=2, cb_config_list=*:2, cb_nodes=1, cb_config_list=*:1"]
+    assert said[4:] == ["as settings: cb_nodes=2, cb_config_list=*:2, cb_nodes=1, cb_config_list=*:1"]
+
+
+def test_reads_have_numbers_of_their_own(command: list[str]) -> None:
+    found = tune("--aggregators", "--k", "512KiB", "--", *command, "read back")
+    assert found["writes"] == []
+    by_bytes = {(each["bytes"], each["aggregators"]) for each in found["reads"]}
+    assert by_bytes == {(4 * ALL, 1), (4 * ALL, 2)}, "in reverse no rank follows the one before it, and all are merged"
+    assert set(found["k"]) == {"read"}
+    Path("out.bin").unlink()
+    line = [THALWEG, "tune", "--aggregators", "--k", "512KiB", "--", *command, "read back"]
+    done = subprocess.run(line, capture_output=True, text=True, timeout=600, check=True)
+    said = done.stdout.splitlines()
+    assert said[0] == "aggregators of collective reads: k is 524 kB, as it was given"
+    assert any(each.startswith("out.bin: 1 collective read of 1.05 MB by 4 ranks: 2 aggregators") for each in said)
+
+
+def test_rows_of_a_topology_are_groups(command: list[str]) -> None:
+    found = tune("--aggregators", "--k", "600KiB", "--", *command, "rows")
+    (write,) = found["writes"]
+    assert (write["topology"], write["groups"]) == ([2, 2], [[0, 1, 2, 3]]), "two rows of 512 KiB are merged"
+    Path("out.bin").unlink()
+    found = tune("--aggregators", "--k", "600KiB", "--", *command, "in turn")
+    (write,) = found["writes"]
+    assert (write["topology"], write["groups"]) == ([], [[0, 1, 2], [3]]), "1 MiB is split"
 
 
 def test_a_command_whose_ranks_do_not_write_together_is_refused(command: list[str]) -> None:
-    assert "its ranks do not write together" in tune("--aggregators", "--", *command, "alone", code=2)
-    assert "its ranks do not write together" in tune("--aggregators", "--", "sh", "-c", "echo x > out.txt", code=2)
+    assert "its ranks do not write or read together" in tune("--aggregators", "--", *command, "alone", code=2)
+    assert "its ranks do not write or read together" in tune(
+        "--aggregators", "--", "sh", "-c", "echo x > out.txt", code=2
+    )
     assert "--k 0 is not a limit" in tune("--aggregators", "--k", "0", "--", *command, "alone", code=2)
     assert "--aggregators tries nothing" in tune("--aggregators", "--try", "cb_nodes=1", "--", *command, code=2)
 
@@ -207,8 +260,8 @@ def check_k(command: list[str], place: Path, tmp_path: Path) -> None:
     if not was_killed:  # it was done before
         (folder / "out.bin").unlink()
     found = tune(*(["--resume"] if was_killed else line[2:]), env=law.environment)
-    assert found["k"]["bytes"] == pytest.approx(9 * 10e-3 * 20e6, rel=0.25), found
-    assert f"in {folder})" in found["k"]["how"]
+    assert found["k"]["write"]["bytes"] == pytest.approx(9 * 10e-3 * 20e6, rel=0.25), found
+    assert f"in {folder})" in found["k"]["write"]["how"]
     assert not was_killed or law.counts().transfers == transfers
     assert [path.name for path in folder.iterdir()] == ["out.bin"]
 
@@ -234,7 +287,7 @@ def test_k_that_cannot_be_measured_is_said_and_the_screen_goes_on(command: list[
 
     done = on_disk("--aggregators")
     assert done.returncode == 1, done.stderr
-    how = json.loads(done.stdout)["k"]["how"]
+    how = json.loads(done.stdout)["k"]["write"]["how"]
     assert how.startswith("k is not known: the bandwidth of")
     assert "are more than a quarter of the free space of" in how
     assert how.endswith("give k with --k")

@@ -97,7 +97,7 @@ def test_why_no_larger_writes_were_tried(tmp_path: Path, in_memory: Path) -> Non
     found = subprocess.run(
         words(in_memory, MIB, 1, 0.06), env=law.environment, capture_output=True, text=True, check=False
     )
-    assert f"no writes can be timed in {in_memory} (the writes so far took 0.06 s)" in found.stderr
+    assert f"no writes can be timed in {in_memory} (those so far took 0.06 s)" in found.stderr
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,9 @@ struct mpi_call {
 
 enum {
     MPICH_INFO_NULL = 0x1c000000,
+    MPICH_CART = 2, // what MPI_Topo_test says of a Cartesian topology
+    OPEN_MPI_CART = 1,
+    MOST_DIMENSIONS = 16,
     MPI_MAX_INFO_KEY_BYTES = 256,
     HINT_BYTES = 1024,
     LIBRARY_BYTES = 8192,
@@ -105,6 +108,24 @@ static void write_modules(uint32_t file) {
     if (strlen(text) > empty) write_text(TEXT_MODULES, file, 0, text);
 }
 
+// The extents of a Cartesian topology. All of these functions are local.
+static void write_topology(uint32_t file, word communicator, void* caller) {
+    int (*const get_kind)(word, int*) = real_of_caller("PMPI_Topo_test", caller, NULL);
+    int (*const get_count)(word, int*) = real_of_caller("PMPI_Cartdim_get", caller, NULL);
+    int (*const get_extents)(word, int, int*, int*, int*) = real_of_caller("PMPI_Cart_get", caller, NULL);
+    int const cartesian = real_of_caller("ompi_mpi_info_null", caller, NULL) ? OPEN_MPI_CART : MPICH_CART;
+    int extents[MOST_DIMENSIONS], periods[MOST_DIMENSIONS], places[MOST_DIMENSIONS], kind = -1, count = 0;
+    if (!get_kind || !get_count || !get_extents || get_kind(communicator, &kind) != 0 || kind != cartesian) return;
+    if (get_count(communicator, &count) != 0 || count < 1 || count > MOST_DIMENSIONS) return;
+    if (get_extents(communicator, count, extents, periods, places) != 0) return;
+    char text[MOST_DIMENSIONS * 12 + 16] = "topology=";
+    for (int i = 0; i < count; ++i) {
+        size_t const length = strlen(text);
+        snprintf(text + length, sizeof text - length, "%s%d", i > 0 ? " " : "", extents[i]);
+    }
+    write_text(TEXT_TOPOLOGY, file, 0, text);
+}
+
 static int64_t bytes_of(struct mpi_call const* what, word const* a, void* caller) {
     if (what->type < 0) return -1;
     bool const is_large = strlen(what->name) > 2 && strcmp(what->name + strlen(what->name) - 2, "_c") == 0;
@@ -139,6 +160,7 @@ static void finish_open(struct call* call, word const* a, int64_t result, void* 
     remember_handle(handle, call->file);
     write_library(caller);
     write_modules(call->file);
+    write_topology(call->file, a[0], caller);
     write_hints_of_file(call->file);
     write_hints(TEXT_HINT_ASKED, call->file, a[3], caller);
     int (*const get_info)(word, word*) = real_of_caller("PMPI_File_get_info", caller, (void const*)PMPI_File_get_info);

@@ -39,6 +39,7 @@ enum text_kind {
     TEXT_HINT_OF_FILE = 13, // "key=value" in the file that ROMIO_HINTS names
     TEXT_OPENED = 14,       // path with which the opening was made whose number is in `file`; `handle`: see identity_of
     TEXT_MODULES = 15,      // "modules=names": those for files that Open MPI has loaded when it has opened the file
+    TEXT_TOPOLOGY = 16,     // "topology=extents" of the Cartesian topology of the ranks that have opened the file
 };
 
 struct record {

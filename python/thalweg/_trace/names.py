@@ -26,6 +26,7 @@ from thalweg._trace.records import (
     PROPERTY,
     RECORD,
     TEXT,
+    TOPOLOGY,
     WHY_NOT,
 )
 from thalweg._trace.rings import Records
@@ -39,6 +40,7 @@ _ORIGINS = {
     PROPERTY: "property",
     DATASET: "dataset",
     MODULES: "modules",
+    TOPOLOGY: "topology",
 }
 _IS_ROW = np.uint32(1 << 31)
 """The bit in the number of a file that marks it as the row of a file already."""

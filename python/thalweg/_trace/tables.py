@@ -57,7 +57,9 @@ NAMES = {
     "settings": {
         "process": uint32,
         "file": uint32,
-        "origin": string(description="asked, hints file, reported, modules of MPI, environment, property, or dataset"),
+        "origin": string(
+            description="asked, hints file, reported, modules, topology, environment, property, or dataset"
+        ),
         "name": string,
         "value": string,
     },

@@ -1,8 +1,8 @@
-"""How many aggregators the collective writes of a command need, after Chaarawi and Gabriel, and as which settings."""
+"""How many aggregators the collective calls of a command need, after Chaarawi and Gabriel, and as which settings."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +12,7 @@ from thalweg._tune.choice import choose
 from thalweg._tune.lost_by_numbers import lost_by_equal_groups, lost_by_ranges
 from thalweg._tune.plateau import Plateau
 from thalweg._tune.settings import OMPIO, ROMIO, Chosen
-from thalweg._tune.together import CollectiveWrites, Together
+from thalweg._tune.together import KINDS, CollectiveCalls, Together
 
 MOST_NUMBERS = 4
 _SETTINGS = {ROMIO: ("cb_nodes={}", "cb_config_list=*:{}"), OMPIO: ("io_ompio_num_aggregators={}",)}
@@ -32,8 +32,9 @@ class KnownK:
         return cls(size, f"k is {as_bytes(size)}, as it was given")
 
     @classmethod
-    def measured(cls, found: Plateau, folder: str, writes: int, why_no_larger: str) -> KnownK:
-        many = f"{counted(writes, 'write')} of up to {as_bytes(found.largest)} in {folder}"
+    def measured(cls, found: Plateau, kind: str, folder: str, count: int, why_no_larger: str) -> KnownK:
+        """kind: of the calls that were timed."""
+        many = f"{counted(count, kind)} of up to {as_bytes(found.largest)} in {folder}"
         if found.k is None:
             why = why_no_larger or "their times scatter too much"
             return cls(
@@ -41,17 +42,17 @@ class KnownK:
                 f"k is not known: the bandwidth of {many} still rises, to {as_bytes(found.bandwidth)}/s ({why}): "
                 "give k with --k",
             )
-        law = "" if found.latency_s is None else f", after {found.latency_s * 1e3:.3g} ms for each write"
+        law = "" if found.latency_s is None else f", after {found.latency_s * 1e3:.3g} ms for each {kind}"
         return cls(
             found.k,
-            f"k is {as_bytes(found.k)} ({as_bytes(found.low)} to {as_bytes(found.high)}): so many bytes in one write "
+            f"k is {as_bytes(found.k)} ({as_bytes(found.low)} to {as_bytes(found.high)}): so many bytes in one {kind} "
             f"reach 90 % of the bandwidth of {as_bytes(found.bandwidth)}/s{law} ({many})",
         )
 
 
 @dataclass(frozen=True)
 class Advised:
-    """The aggregators of collective writes of one kind."""
+    """The aggregators of collective calls in which the ranks have the same."""
 
     together: Together
     k: int
@@ -67,8 +68,11 @@ class Advised:
 
     def lines(self, libraries: Collection[str]) -> Iterator[str]:
         each, parts = self.together, self.together.parts
-        what = f"{counted(each.times, 'collective write')} of {as_bytes(each.bytes)} by {counted(len(parts), 'rank')}"
+        calls = counted(each.times, f"collective {each.kind}")
+        what = f"{calls} of {as_bytes(each.bytes)} by {counted(len(parts), 'rank')}"
         yield f"{each.file}: {what}: {counted(len(self.found), 'aggregator')}, {self._why()}"
+        if len(each.dims) > 1:
+            yield f"  groups are made of rows of the topology of the ranks, {' x '.join(map(str, each.dims))}"
         others = {len(found) for found in self.of_modes.values()} - {len(self.found)}
         if others:
             yield f"  other ways to split groups: {', '.join(self._by_mode())}"
@@ -105,6 +109,7 @@ class Advised:
             "times": each.times,
             "bytes": each.bytes,
             "ranks": len(each.parts),
+            "topology": list(each.dims),
             "aggregators": len(self.found),
             "groups": self.found,
             "of_modes": {mode.name.lower(): len(found) for mode, found in self.of_modes.items()},
@@ -116,14 +121,18 @@ class Advised:
 
 @dataclass
 class Advice:
-    k: KnownK
+    k: Mapping[str, KnownK]
+    """By the kind of the calls: "write" or "read"."""
     libraries: Sequence[str] = ()
     advised: list[Advised] = field(default_factory=list)
     left_out: Sequence[str] = ()
 
     @property
     def has_failed(self) -> bool:
-        return self.k.bytes is None
+        return any(each.bytes is None for each in self.k.values())
+
+    def of(self, kind: str) -> list[Advised]:
+        return [each for each in self.advised if each.together.kind == kind]
 
     def numbers(self) -> list[int]:
         """Returns the numbers of aggregators that are worth a trial, those of most bytes first."""
@@ -143,33 +152,31 @@ class Advice:
         ]
 
     def lines(self) -> Iterator[str]:
-        yield f"aggregators of collective writes: {self.k.how}"
-        for each in self.advised:
-            yield from each.lines(self.libraries)
+        for kind, k in self.k.items():
+            yield f"aggregators of collective {kind}s: {k.how}"
+            for each in self.of(kind):
+                yield from each.lines(self.libraries)
         yield from (f"not looked at: {each}" for each in self.left_out)
-        if self.advised:
-            yield (
-                "groups are by the places in the file: a Cartesian topology, by which the authors group, too, is not "
-                "in a trace"
-            )
         if names := [str(each) for each in self.settings()]:
             yield f"as settings: {', '.join(names)}"
 
     def to_dict(self) -> dict[str, Any]:
         return {
-            "k": vars(self.k),
-            "writes": [each.to_dict() for each in self.advised],
+            "k": {kind: vars(k) for kind, k in self.k.items()},
+            "writes": [each.to_dict() for each in self.of("write")],
+            "reads": [each.to_dict() for each in self.of("read")],
             "left_out": list(self.left_out),
             "settings": [str(each) for each in self.settings()],
         }
 
 
-def advise(writes: CollectiveWrites, k: KnownK, libraries: Sequence[str]) -> Advice:
-    """Returns the aggregators of each kind of collective writes; none if k is not known."""
-    found = Advice(k, libraries, left_out=writes.left_out)
-    if k.bytes is not None:
-        size = k.bytes
-        found.advised = [
-            Advised(each, size, {mode: groups(each.parts, size, mode) for mode in Mode}) for each in writes.kinds
-        ]
+def advise(calls: CollectiveCalls, k: Mapping[str, KnownK], libraries: Sequence[str]) -> Advice:
+    """Returns the aggregators of the collective calls; none of a kind whose k is not known."""
+    found = Advice({kind: k[kind] for kind in KINDS if kind in k}, libraries, left_out=calls.left_out)
+    for each in calls.kinds:
+        size = k[each.kind].bytes
+        if size is not None:
+            found.advised.append(
+                Advised(each, size, {mode: groups(each.parts, size, mode, each.dims) for mode in Mode})
+            )
     return found

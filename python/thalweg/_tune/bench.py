@@ -17,11 +17,13 @@ from thalweg._tune.account import Accounts, accounts, as_facts, of_facts, second
 from thalweg._tune.advice import KnownK
 from thalweg._tune.choice import libraries_of, mpi_of
 from thalweg._tune.environment import variables, with_library
+from thalweg._tune.old_reader import opened_by_old_hdf5
 from thalweg._tune.outputs import Outputs, Workplace
 from thalweg._tune.run import Run, Runner, inherit_orphans
 from thalweg._tune.settings import Chosen
-from thalweg._tune.timed_writes import measure
-from thalweg._tune.together import CollectiveWrites, collective_writes
+from thalweg._tune.timed_reads import read_once
+from thalweg._tune.timed_writes import measure, write_once
+from thalweg._tune.together import CollectiveCalls, collective_calls
 
 Say = Callable[[str], None]
 
@@ -48,21 +50,23 @@ class Traced:
     """What is other in the outputs than in those of the first run."""
     shapes: list[str] = field(default_factory=list)
     """What is other in their names, types and shapes."""
+    opened: list[str] = field(default_factory=list)
+    """Whether HDF5 1.10 opens the outputs, if a setting may change that."""
     libraries: list[str] = field(default_factory=list)
     """The libraries with settings that the command has called."""
     mpi: str = ""
     """The MPI as it names itself."""
     io_s: float = 0
     """The longest time that a process was in calls of files in the folder."""
-    together: CollectiveWrites = field(default_factory=CollectiveWrites)
-    """The collective writes of the first run."""
+    together: CollectiveCalls = field(default_factory=CollectiveCalls)
+    """The collective calls of the first run."""
 
     def to_fact(self) -> dict[str, Any]:
         return vars(self) | {"run": vars(self.run), "io": as_facts(self.io), "together": self.together.to_fact()}
 
     @classmethod
     def of_fact(cls, fact: dict[str, Any]) -> Traced:
-        together = CollectiveWrites.of_fact(fact["together"])
+        together = CollectiveCalls.of_fact(fact["together"])
         return cls(**fact | {"run": Run(**fact["run"]), "io": of_facts(fact["io"]), "together": together})
 
 
@@ -117,18 +121,19 @@ class Bench:
         self._place.journal.add("timed", settings=names, run=vars(run))
         return run
 
-    def measured_k(self, folder: Path) -> KnownK:
-        """Times writes in the folder, and returns the bytes that keep one aggregator busy."""
-        known = self._place.journal.known("k", folder=str(folder))
+    def measured_k(self, folder: Path, kind: str) -> KnownK:
+        """Times writes, or reads, in the folder, and returns the bytes that keep one aggregator busy."""
+        known = self._place.journal.known("k", folder=str(folder), kind=kind)
         if known is not None:
             return KnownK(**known["k"])
         self._tidy()
         try:
-            plateau, writes = measure(folder)
-            k = KnownK.measured(plateau, str(folder), sum(map(len, writes.seconds.values())), writes.why_no_larger)
+            plateau, timed = measure(folder, transfer=write_once if kind == "write" else read_once)
+            count = sum(map(len, timed.seconds.values()))
+            k = KnownK.measured(plateau, kind, str(folder), count, timed.why_no_larger)
         except SystemError as error:
             k = KnownK(None, f"k is not known: {error}")
-        self._place.journal.add("k", folder=str(folder), k=vars(k))
+        self._place.journal.add("k", folder=str(folder), kind=kind, k=vars(k))
         return k
 
     def end(self) -> None:
@@ -154,9 +159,12 @@ class Bench:
         files = [str(each) for each in outputs.files]
         data: list[str] = []
         shapes: list[str] = []
+        opened: list[str] = []
         if self._kept:
             if trace is not None and (data := same.differences(self._kept[0], outputs)):
                 shapes = same.differences(self._kept[0], outputs, values=False)
+            if trace is not None and any(each.setting.changes_file for each in chosen):
+                opened = opened_by_old_hdf5(outputs)
             if trace is None or not remains:
                 self._place.remove(outputs)
         if trace is None:
@@ -168,10 +176,11 @@ class Bench:
             files,
             data,
             shapes,
+            opened,
             sorted(libraries_of(trace)),
             mpi_of(trace),
             seconds_of_io(trace, self._place.folder),
-            CollectiveWrites() if self._kept else collective_writes(trace, self._place.folder),
+            CollectiveCalls() if self._kept else collective_calls(trace, self._place.folder),
         )
 
     def _marked(self, environment: dict[str, str]) -> dict[str, str]:

@@ -94,7 +94,7 @@ def _aggregators(bench: Bench, k_bytes: int | None, say: Say) -> Advice:
     found = aggregators_of(bench, k_bytes, say)
     if found is None:
         raise UsageError(
-            "the command has no aggregators (its ranks do not write together by MPI-IO into files of this folder): try "
-            "one whose ranks do"
+            "the command has no aggregators (its ranks do not write or read together by MPI-IO in files of this "
+            "folder): try one whose ranks do"
         )
     return found

@@ -36,18 +36,18 @@ def check_comparable(outputs: Outputs) -> None:
     """Raises UsageError if what would compare these outputs is not installed. What a trial that goes on has put back
     already is not compared any more."""
     places = (outputs.folder / name for name in outputs.files)
-    if any(_is_hdf5(place) for place in places if place.is_file()):
+    if any(is_hdf5(place) for place in places if place.is_file()):
         _import_h5py()
 
 
 def _of_file(left: Path, right: Path, *, values: bool) -> Iterator[str]:
-    if _is_hdf5(left) and _is_hdf5(right):
+    if is_hdf5(left) and is_hdf5(right):
         yield from _of_hdf5(left, right, values=values)
     elif values and not filecmp.cmp(left, right, shallow=False):
         yield " has other bytes"
 
 
-def _is_hdf5(path: Path) -> bool:
+def is_hdf5(path: Path) -> bool:
     with path.open("rb") as file:
         return file.read(len(_SIGNATURE)) == _SIGNATURE
 

@@ -1,4 +1,5 @@
-"""Times writes of many sizes in a folder, which tell how many bytes keep one writer busy (plateau.py).
+"""Times writes of many sizes in a folder, which tell how many bytes keep one writer busy (plateau.py); or reads
+(timed_reads.py).
 
 Each write goes into a new file without a name, and ends when it is on the disk: as in a trial, the time until the data
 are synced counts. A size takes its turn with the others, so that the load of a machine is spread over all of them.
@@ -11,7 +12,7 @@ import errno
 import os
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -23,6 +24,10 @@ SMALLEST = 4 << 10
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _BEYOND = 4
 """Sizes are measured up to so many times k, so that the plateau is among them."""
+
+
+Transfer = Callable[[Path, int], float]
+"""Moves so many bytes of a file in a folder, and returns the seconds."""
 
 
 @dataclass(frozen=True)
@@ -45,23 +50,70 @@ class Writes:
     """What was written in all."""
 
 
-def measure(folder: Path, effort: Effort | None = None) -> tuple[Plateau, Writes]:
-    """Returns k of writes of one process in the folder, and the writes.
+def measure(folder: Path, effort: Effort | None = None, transfer: Transfer | None = None) -> tuple[Plateau, Writes]:
+    """Returns k of writes of one process in the folder, or of another `transfer`, and the writes.
 
     Raises SystemError if the folder cannot be written in, or if the disk is full before anything is known.
     """
     effort = effort or Effort()
-    ends = time.monotonic() + effort.most_s
-    writes = Writes()
+    found = _Measurement(folder, effort, transfer or write_once, time.monotonic() + effort.most_s)
     while True:
-        _grow(writes, folder, effort, ends)
-        if len(writes.seconds) < LEAST_SIZES:
-            why = writes.why_no_larger
+        found.grow()
+        if len(found.writes.seconds) < LEAST_SIZES:
+            why = found.writes.why_no_larger
             raise SystemError(errno.ENOSPC, f"no writes can be timed in {folder} ({why}): free some space, or give --k")
-        goes_on = _repeat(writes, folder, effort.repeats, ends)
+        goes_on = found.repeat()
         # The first time of a size may be wrong by any factor, so that it ended too early.
-        if not goes_on or writes.why_no_larger or _is_reached(writes):
-            return plateau(writes.seconds), writes
+        if not goes_on or found.writes.why_no_larger or _is_reached(found.writes):
+            return plateau(found.writes.seconds), found.writes
+
+
+@dataclass
+class _Measurement:
+    folder: Path
+    effort: Effort
+    transfer: Transfer
+    ends: float
+    writes: Writes = field(default_factory=Writes)
+
+    def grow(self) -> None:
+        """Doubles the size until the plateau is reached."""
+        while not _is_reached(self.writes):
+            size = 2 * max(self.writes.seconds, default=SMALLEST // 2)
+            if size > self.effort.largest:
+                self.writes.why_no_larger = f"larger ones than {as_bytes(size // 2)} are not tried"
+            elif size > _room(self.folder):
+                self.writes.why_no_larger = (
+                    f"{as_bytes(size)} are more than a quarter of the free space of {self.folder}"
+                )
+            elif time.monotonic() > self.ends:
+                self.writes.why_no_larger = f"those so far took {self.effort.most_s:.3g} s"
+            elif self._add(size):
+                continue
+            return
+
+    def repeat(self) -> bool:
+        """Moves each size as often as it is asked for. Returns false if time or space has come to an end."""
+        order = random.Random(1)
+        seconds = self.writes.seconds
+        while some := [size for size, each in seconds.items() if len(each) < self.effort.repeats]:
+            for size in order.sample(some, len(some)):
+                if time.monotonic() > self.ends or not self._add(size):
+                    return False
+        return True
+
+    def _add(self, size: int) -> bool:
+        """Times one more. Returns false, with the reason, if the disk has become full."""
+        try:
+            seconds = self.transfer(self.folder, size)
+        except OSError as error:
+            if error.errno not in _FULL:
+                raise SystemError(error.errno, _not_written(self.folder, error)) from None
+            self.writes.why_no_larger = f"{self.folder} is full: {error.strerror}"
+            return False
+        self.writes.seconds.setdefault(size, []).append(seconds)
+        self.writes.bytes += size
+        return True
 
 
 def _is_reached(writes: Writes) -> bool:
@@ -71,31 +123,6 @@ def _is_reached(writes: Writes) -> bool:
     return found.k is not None and found.k * _BEYOND <= found.largest
 
 
-def _grow(writes: Writes, folder: Path, effort: Effort, ends: float) -> None:
-    """Doubles the size until the plateau is reached."""
-    while not _is_reached(writes):
-        size = 2 * max(writes.seconds, default=SMALLEST // 2)
-        if size > effort.largest:
-            writes.why_no_larger = f"larger ones than {as_bytes(size // 2)} are not tried"
-        elif size > _room(folder):
-            writes.why_no_larger = f"{as_bytes(size)} are more than a quarter of the free space of {folder}"
-        elif time.monotonic() > ends:
-            writes.why_no_larger = f"the writes so far took {effort.most_s:.3g} s"
-        elif _add(writes, folder, size):
-            continue
-        return
-
-
-def _repeat(writes: Writes, folder: Path, repeats: int, ends: float) -> bool:
-    """Writes each size as often as it is asked for. Returns false if time or space has come to an end."""
-    order = random.Random(1)
-    while some := [size for size, each in writes.seconds.items() if len(each) < repeats]:
-        for size in order.sample(some, len(some)):
-            if time.monotonic() > ends or not _add(writes, folder, size):
-                return False
-    return True
-
-
 def _room(folder: Path) -> int:
     """Returns how many bytes may be written: the disk is never filled."""
     with _named(folder):
@@ -103,31 +130,22 @@ def _room(folder: Path) -> int:
     return found.f_bavail * found.f_frsize // 4
 
 
-def _add(writes: Writes, folder: Path, size: int) -> bool:
-    """Times one write more. Returns false, with the reason, if the disk has become full."""
-    try:
-        seconds = _write(folder, size)
-    except OSError as error:
-        if error.errno not in _FULL:
-            raise SystemError(error.errno, _not_written(folder, error)) from None
-        writes.why_no_larger = f"{folder} is full: {error.strerror}"
-        return False
-    writes.seconds.setdefault(size, []).append(seconds)
-    writes.bytes += size
-    return True
-
-
-def _write(folder: Path, size: int) -> float:
-    rest = _data(size)
-    with _file_in(folder) as file:
+def write_once(folder: Path, size: int) -> float:
+    """Returns the seconds of a write of so many bytes, until they are on the disk."""
+    with file_in(folder) as file:
         begin = time.perf_counter()
-        at = 0
-        while len(rest):
-            done = os.pwrite(file, rest, at)
-            at += done
-            rest = rest[done:]
+        write_all(file, size)
         os.fdatasync(file)
         return time.perf_counter() - begin
+
+
+def write_all(file: int, size: int) -> None:
+    rest = _data(size)
+    at = 0
+    while len(rest):
+        done = os.pwrite(file, rest, at)
+        at += done
+        rest = rest[done:]
 
 
 _block: bytes = b""
@@ -143,7 +161,7 @@ def _data(size: int) -> memoryview:
 
 
 @contextlib.contextmanager
-def _file_in(folder: Path) -> Iterator[int]:
+def file_in(folder: Path) -> Iterator[int]:
     """A file that is gone once it is closed, also if the process is killed."""
     file = _unnamed(folder)
     try:

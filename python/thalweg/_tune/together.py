@@ -1,7 +1,9 @@
-"""Collective writes of a traced run: what each rank has in them, which is known before the file is opened again."""
+"""Collective calls of a traced run: what each rank has in them, which is known before the file is opened again."""
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,18 +17,23 @@ from thalweg._tune.account import below
 from thalweg._tune.aggregators import Part
 
 MOST_KINDS = 200
-"""So many different collective writes of a run are kept, those with most bytes."""
+"""So many different collective calls of a run are kept, those with most bytes."""
+KINDS = ("write", "read")
 
 
 @dataclass(frozen=True)
 class Together:
-    """Collective writes of a file in which all ranks have the same part of the whole."""
+    """Collective writes, or reads, of a file in which all ranks have the same part of the whole."""
 
     file: str
     """Its path from the folder."""
     parts: tuple[Part, ...]
     """By rank, from the first byte of all."""
     times: int
+    kind: str = "write"
+    """One of KINDS."""
+    dims: tuple[int, ...] = ()
+    """The extents of the Cartesian topology of the ranks that have opened the file; empty: they have none."""
 
     @property
     def bytes(self) -> int:
@@ -35,15 +42,16 @@ class Together:
 
     def to_fact(self) -> dict[str, Any]:
         parts = [[part.offset, part.bytes, part.piece] for part in self.parts]
-        return {"file": self.file, "times": self.times, "parts": parts}
+        return {"file": self.file, "times": self.times, "kind": self.kind, "dims": list(self.dims), "parts": parts}
 
     @classmethod
     def of_fact(cls, fact: dict[str, Any]) -> Together:
-        return cls(fact["file"], tuple(Part(*each) for each in fact["parts"]), fact["times"])
+        parts, dims = tuple(Part(*each) for each in fact["parts"]), tuple(fact.get("dims", ()))
+        return cls(fact["file"], parts, fact["times"], fact.get("kind", "write"), dims)
 
 
 @dataclass(frozen=True)
-class CollectiveWrites:
+class CollectiveCalls:
     kinds: Sequence[Together] = ()
     left_out: Sequence[str] = ()
     """Which ones are not among them, and why."""
@@ -52,48 +60,58 @@ class CollectiveWrites:
         return {"kinds": [each.to_fact() for each in self.kinds], "left_out": list(self.left_out)}
 
     @classmethod
-    def of_fact(cls, fact: dict[str, Any]) -> CollectiveWrites:
+    def of_fact(cls, fact: dict[str, Any]) -> CollectiveCalls:
         return cls([Together.of_fact(each) for each in fact["kinds"]], fact["left_out"])
 
 
-def collective_writes(trace: Trace, folder: Path) -> CollectiveWrites:
-    """Returns the collective writes of files below the folder, those with most bytes first."""
+def collective_calls(trace: Trace, folder: Path) -> CollectiveCalls:
+    """Returns the collective writes and reads of files below the folder, those with most bytes first."""
     calls = trace.levels["mpi"]
-    is_one = calls.kind == "write"
-    is_one &= calls.name.matching(lambda name: "_all" in name and not name.endswith("_end"))
+    is_one = calls.name.matching(lambda name: "_all" in name and not name.endswith("_end"))
     calls = calls.where(is_one & (calls.result == 0))
-    counts: dict[tuple[str, tuple[Part, ...]], int] = {}
+    counts: dict[tuple[str, str, tuple[int, ...], tuple[Part, ...]], int] = {}
     left_out: list[str] = []
-    for number in calls.files:
+    for kind, number in itertools.product(KINDS, calls.files):
         name = below(trace.files[number], folder)
         if name is None:
             continue
-        turns, why = _turns(calls.where(calls.file == number))
+        turns, why = _turns(calls.where((calls.file == number) & (calls.kind == kind)), kind)
         if why:
             left_out.append(f"{name}: {why}")
         for parts in turns:
-            counts[name, parts] = counts.get((name, parts), 0) + 1
-    found = [Together(name, parts, times) for (name, parts), times in counts.items()]
+            key = (name, kind, _topology(trace, number, len(parts)), parts)
+            counts[key] = counts.get(key, 0) + 1
+    found = [Together(name, parts, times, kind, dims) for (name, kind, dims, parts), times in counts.items()]
     found.sort(key=lambda each: -each.bytes * each.times)
     if len(found) > MOST_KINDS:
         some = sum(each.times for each in found[MOST_KINDS:])
-        left_out.append(f"{some:,} collective writes with fewer bytes than the {MOST_KINDS} kinds that are listed")
-    return CollectiveWrites(found[:MOST_KINDS], left_out)
+        left_out.append(f"{some:,} collective calls with fewer bytes than the {MOST_KINDS} kinds that are listed")
+    return CollectiveCalls(found[:MOST_KINDS], left_out)
 
 
-def _turns(calls: Calls) -> tuple[list[tuple[Part, ...]], str]:
-    """Returns the parts of all ranks in each collective write of one file, and why there are none."""
+def _topology(trace: Trace, file: int, ranks: int) -> tuple[int, ...]:
+    """Returns the extents of the topology of those who have opened the file. One that was opened by several groups of
+    ranks, with other topologies, has none that all of them have."""
+    texts = {each["value"] for each in trace.settings if each["origin"] == "topology" and each["file"] == file}
+    dims = tuple(map(int, texts.pop().split())) if len(texts) == 1 else ()
+    return dims if math.prod(dims) == ranks else ()
+
+
+def _turns(calls: Calls, kind: str) -> tuple[list[tuple[Part, ...]], str]:
+    """Returns the parts of all ranks in each collective call of one file, and why there are none."""
     ranks = calls.ranks
+    if not ranks:
+        return [], ""
     if -1 in ranks:
         return [], "its ranks are not known, since no launcher has started them"
     of_ranks = [calls.where(calls.rank == rank).by_start() for rank in ranks]
     if len({len(each) for each in of_ranks}) > 1:
-        return [], "ranks make different numbers of collective writes, so that it is not known which belong together"
+        return [], f"ranks make different numbers of collective {kind}s, so that it is not known which belong together"
     offsets = np.stack([each.offset for each in of_ranks])
     sizes = np.stack([np.maximum(each.size, 0) for each in of_ranks])
     known = ((offsets >= 0) | (sizes == 0)).all(axis=0)
     moved = (sizes > 0).any(axis=0)
-    why = "" if known.all() else f"MPI does not tell the place of {int((~known).sum()):,} collective writes"
+    why = "" if known.all() else f"MPI does not tell the place of {int((~known).sum()):,} collective {kind}s"
     return [parts_of(offsets[:, i].tolist(), sizes[:, i].tolist()) for i in np.flatnonzero(known & moved)], why
 
 

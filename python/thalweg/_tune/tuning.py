@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +31,10 @@ class Tuned:
     """How many runs the search and the race have had."""
     combinations: int = 1
     """How many there are of the settings that were searched."""
+    tried: int = 0
+    """How many of them were tried, each in one run."""
+    in_race: int = 0
+    """How many of these were compared in further runs."""
     winner: Verdict | None = None
     """None: nothing was searched, or the command is fastest as it is."""
     file: str = ""
@@ -45,7 +50,8 @@ class Tuned:
         yield from self.screen.lines()
         if not self.runs:
             return
-        yield f"searched: {counted(self.combinations, 'combination')}, {counted(self.runs, 'run')}"
+        race = f"; {counted(self.runs - self.tried, 'run')} of the best {self.in_race} in turn" if self.in_race else ""
+        yield f"searched: {self.tried} of {counted(self.combinations, 'combination')} in a run each{race}"
         if self.winner is None:
             yield "no combination is faster than the command as it is"
             return
@@ -90,9 +96,8 @@ def tune(bench: Bench, options: TuningOptions, say: Say) -> Tuned:
     if found.screen.lacks or not space.settings or options.runs < LEAST_RUNS:
         return found
     searched = _search(bench, space, options.runs, say)
-    found.runs = searched.runs
-    for count in space.counts:
-        found.combinations *= count
+    found.runs, found.tried, found.in_race = searched.runs, len(searched.searched), len(searched.raced)
+    found.combinations = math.prod(space.counts)
     chosen = space.chosen(searched.best)
     if not chosen:
         return found
@@ -105,17 +110,21 @@ def tune(bench: Bench, options: TuningOptions, say: Say) -> Tuned:
 
 
 def aggregators_of(bench: Bench, k_bytes: int | None, say: Say) -> Advice | None:
-    """Returns how many aggregators the collective writes of the first run need; None: it has none."""
-    writes = bench.first.together
-    if not writes.kinds and not writes.left_out:
+    """Returns how many aggregators the collective calls of the first run need; None: it has none."""
+    calls = bench.first.together
+    if not calls.kinds and not calls.left_out:
         return None
-    if k_bytes is not None:
-        k = KnownK.given(k_bytes)
-    else:
-        folder = (bench.folder / (writes.kinds[0].file if writes.kinds else ".")).parent
-        say(f"timing writes in {folder}, for the bytes that keep one aggregator busy")
-        k = bench.measured_k(folder)
-    return advise(writes, k, bench.first.libraries)
+    k: dict[str, KnownK] = {}
+    for each in calls.kinds:
+        if each.kind in k:
+            continue
+        if k_bytes is not None:
+            k[each.kind] = KnownK.given(k_bytes)
+        else:
+            folder = (bench.folder / each.file).parent
+            say(f"timing {each.kind}s in {folder}, for the bytes that keep one aggregator busy")
+            k[each.kind] = bench.measured_k(folder, each.kind)
+    return advise(calls, k, bench.first.libraries)
 
 
 def _search(bench: Bench, space: Space, runs: int, say: Say) -> Found:
@@ -125,7 +134,7 @@ def _search(bench: Bench, space: Space, runs: int, say: Say) -> Found:
         nonlocal done
         done += 1
         chosen = space.chosen(combination)
-        say(f"run {done} of {runs}: {', '.join(map(str, chosen)) or 'without a setting'}")
+        say(f"run {done} of at most {runs}: {', '.join(map(str, chosen)) or 'without a setting'}")
         run = bench.timed(chosen, limit_s)
         return None if run.how_it_ended else run.seconds
 

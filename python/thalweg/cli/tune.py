@@ -49,7 +49,9 @@ def tune(
     ] = False,
     runs: Annotated[
         int,
-        typer.Option("--runs", metavar="N", min=4, help="Runs of the search, after one for each value of a setting."),
+        typer.Option(
+            "--runs", metavar="N", min=4, help="Most runs of the search, after one for each value of a setting."
+        ),
     ] = 46,
     out: Annotated[
         Path,
@@ -98,7 +100,9 @@ def tune(
     aggregators: Annotated[
         bool,
         typer.Option(
-            "--aggregators", show_default=False, help="Say only how many aggregators collective writes need, and why."
+            "--aggregators",
+            show_default=False,
+            help="Say only how many aggregators collective writes and reads need, and why.",
         ),
     ] = False,
     k: Annotated[
@@ -107,8 +111,8 @@ def tune(
             "--k",
             metavar="SIZE",
             show_default=False,
-            help="How many bytes keep one aggregator busy. Default: measured by writes in the folder of the file, for "
-            "at most a minute.",
+            help="How many bytes keep one aggregator busy. Default: measured by writes, or reads, in the folder of "
+            "the file, for at most a minute each.",
         ),
     ] = None,
     json: JsonOption = False,
@@ -120,8 +124,8 @@ def tune(
     fastest one, which is compared with COMMAND as it is: what changed in the I/O, whether the data are the same, and
     what is gained, as an interval of pairs of runs. A file of settings is written if a gain is shown.
 
-    If ranks write together by MPI-IO, the number of aggregators that each of these writes needs is computed after
-    Chaarawi and Gabriel, and tried, too; --aggregators ends there.
+    If ranks write or read together by MPI-IO, the number of aggregators that each of these calls needs is computed
+    after Chaarawi and Gabriel, and tried, too; --aggregators ends there.
 
     With --try, only the settings that are named are compared, together. With --apply, those of such a file are.
 
