@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
 import os
 import signal
 import subprocess
@@ -15,6 +16,11 @@ from pathlib import Path
 from thalweg._base.errors import SystemError  # noqa: A004
 
 _LAST_LINE_BYTES = 4096
+_KEPT_FOR_LOG = 64 << 10
+"""Bytes that a command can say although it has filled the disk."""
+_LEAST_ROOM = 1 << 20
+"""With fewer bytes left the disk is full, which a command may not say."""
+_KEEP_SIZE = 1
 _SET_CHILD_SUBREAPER = 36
 _OF_TRACER = "thalweg: "  # begins the lines of the report that follows what the command has said
 
@@ -44,6 +50,7 @@ class Runner:
         begin_ns = time.time_ns()
         begin_s = time.monotonic()
         with self._log.open("wb") as log:
+            _reserve(log.fileno(), _KEPT_FOR_LOG)
             try:
                 process = subprocess.Popen(
                     self._command,
@@ -65,7 +72,8 @@ class Runner:
                 _end_all(process)
         if code != 0:
             said = _last_line(self._log.read_text(errors="replace"))
-            return Run(time.monotonic() - begin_s, f"{_code(code)}{f': {said}' if said else ''}")
+            how = f"{_code(code)}{f': {said}' if said else ''}{_if_full(self._folder)}"
+            return Run(time.monotonic() - begin_s, how)
         sync(self._folder, begin_ns)
         return Run(time.monotonic() - begin_s, "")
 
@@ -118,6 +126,19 @@ def _children() -> list[int]:
 
 def _code(code: int) -> str:
     return f"signal {signal.Signals(-code).name} ended it" if code < 0 else f"its exit code is {code}"
+
+
+def _reserve(file: int, size: int) -> None:
+    """Allocates bytes behind the end of the file, if the file system can."""
+    allocate = ctypes.CDLL(None).fallocate
+    allocate.argtypes = (ctypes.c_int, ctypes.c_int, ctypes.c_int64, ctypes.c_int64)
+    allocate(file, _KEEP_SIZE, 0, size)
+
+
+def _if_full(folder: Path) -> str:
+    found = os.statvfs(folder)
+    is_full = found.f_bavail * found.f_frsize < _LEAST_ROOM
+    return f"; {folder}: {os.strerror(errno.ENOSPC)}" if is_full else ""
 
 
 def _last_line(text: str) -> str:

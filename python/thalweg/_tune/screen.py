@@ -26,6 +26,8 @@ class Screened:
     """What is other in the outputs; empty: the data are the same."""
     calls: int
     """The reads and writes of all files with them."""
+    opened: list[str] = field(default_factory=list)
+    """Whether HDF5 1.10 opens the outputs, if they may change that."""
 
 
 @dataclass
@@ -59,6 +61,7 @@ class Screen:
         for each in self.effects:
             yield f"{' = '.join(each.settings)}: {'; '.join(each.io)}"
             yield from (f"  but the data are other: {text}" for text in each.data)
+            yield from (f"  {text}" for text in each.opened)
         for name, how in self.failed.items():
             yield f"{name}: the command does not work with it: {how}"
         if self.inert:
@@ -121,5 +124,5 @@ def _sort_in(found: Screen, known: list[tuple[Accounts, Screened]], first: Trace
             other.settings.append(name)
             return
     calls = sum(each.reads + each.writes for each in tried.io.values())
-    found.effects.append(Screened([name], changes, data, calls))
+    found.effects.append(Screened([name], changes, data, calls, tried.opened))
     known.append((tried.io, found.effects[-1]))

@@ -33,6 +33,8 @@ class Verdict:
     """What is other in the outputs; empty: the data are the same."""
     are_values_compared: bool = True
     """False: two runs without them write other values, so that only names, shapes and types were compared."""
+    opened: list[str] = field(default_factory=list)
+    """Whether HDF5 1.10 opens the outputs, if one of the settings may change that."""
     has_outputs: bool = True
     gain: Gain | None = None
     default_s: list[float] = field(default_factory=list)
@@ -69,6 +71,7 @@ class Verdict:
             yield "data: the same"
         else:
             yield "data: the same names, shapes and types (two runs without the setting have other values, too)"
+        yield from (f"format: {each}" for each in self.opened)
         if self.gain is not None:
             yield f"time: {self.gain}; without it {as_duration(statistics.median(self.default_s))}"
 
@@ -109,7 +112,7 @@ def _compare(found: Verdict, bench: Bench, tried: Traced, say: Say) -> None:
         return
     found.lacks = list(dict.fromkeys([*first.lacks, *tried.lacks]))
     found.io = differences(first.io, tried.io)
-    found.data = tried.data
+    found.data, found.opened = tried.data, tried.opened
     if found.io or found.data:  # is it by the setting, or by chance?
         say("running it without the setting once more, traced")
         again = bench.traced([])
