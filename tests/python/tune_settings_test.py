@@ -42,7 +42,7 @@ def test_a_search_that_is_killed_goes_on_and_its_file_is_applied(tmp_path: Path)
     law = Law(Path.cwd(), tmp_path / "law", servers=4, latency_us=20_000, bandwidth=10**9)
     program = ["--", sys.executable, "-c", WRITES]
     among = ["--only", "sieve_buf_size", "--only", "file_locking", "--only", "chunk_cache"]
-    words = [THALWEG, "tune", "--runs", "8", "--pairs", "5", *among, *program]
+    words = [THALWEG, "tune", "--runs", "8", "--pairs", "40", *among, *program]
     process = subprocess.Popen(words, env=law.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     while process.poll() is None and len(timed_runs()) < 3:
         time.sleep(0.01)
@@ -55,8 +55,7 @@ def test_a_search_that_is_killed_goes_on_and_its_file_is_applied(tmp_path: Path)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert "sieve_buf_size=4MiB" in found["winner"]["settings"]
-    # Whether the gain is shown depends on the load of the machine: tune_test.py looks at it when no other test runs.
-    assert found["winner"]["gain"]["low"] < found["winner"]["gain"]["high"]
+    assert found["winner"]["gain"]["is_shown"]  # after 5 pairs on a quiet machine, and more on a loaded one
     assert found["winner"]["data"] == []
     assert "chunk_cache=16MiB" in found["screen"]["inert"]
     assert not any("page_buffer" in name for name in [*found["screen"]["inert"], *found["screen"]["failed"]])
