@@ -103,3 +103,16 @@ def test_it_is_checked_against_a_wrong_guess() -> None:
     kev = energies_of(40_000, 9)
     followed(follower, kev.astype(np.float32), 40_000)
     assert follower.gains == pytest.approx([1.0, 1.0], rel=3e-3)
+
+
+def test_it_is_known_how_many_hits_a_first_calibration_waits_for() -> None:
+    rng = np.random.default_rng(3)
+    follower = GainFollower({"133": 133.0}, about=1.0, every=1000)
+    energies = rng.normal(133, 4, 1500)
+
+    def added(part: np.ndarray) -> int:
+        return sum(len(times) for times, _ in follower.add((np.arange(len(part)), part)))
+
+    assert follower.waits_for == (0, 1000)
+    assert (added(energies[:400]), follower.waits_for) == (0, (400, 1000))
+    assert (added(energies[400:]), follower.waits_for) == (1500, None)

@@ -327,3 +327,10 @@ def test_metadata_of_users_are_not_taken_for_ours(tmp_path: Path, text: str) -> 
     paths = [write(tmp_path / f"{name}.root", 0, 10, metadata={"derive.result": text}) for name in "ab"]
     with pytest.raises(tw.UsageError, match=r"a\.root cannot be merged \(its 'derive.result' is not of a job"):
         tw.merge(paths, tmp_path / "other.root")
+
+
+def test_a_file_that_is_not_there_is_named_and_not_the_new_one(tmp_path: Path) -> None:
+    with tw.create(tmp_path / "a.h5", {"t": {"x": tw.int32}}) as out:
+        out.producer("t").append(x=1)
+    with pytest.raises(tw.Error, match=r"b\.h5"):
+        tw.merge([tmp_path / "a.h5", tmp_path / "b.h5"], tmp_path / "c.h5")

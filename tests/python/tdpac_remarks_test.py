@@ -81,3 +81,19 @@ def test_a_value_has_the_digits_of_its_error() -> None:
     given = {(0.0888549, 5.8): "0.1 +- 5.8", (297.1234, 0.0351): "297.123 +- 0.035", (12345.6, 1234): "12,346 +- 1,234"}
     assert {each: with_error(*each) for each in given} == given
     assert with_error(0.5, 0) == "0.5 +- 0"
+
+
+def test_a_wrong_isotope_is_a_problem(tmp_path: Path) -> None:
+    rng = np.random.default_rng(8)
+    with tw.create(tmp_path / "run.h5", {"ch0": HIT, "ch1": HIT}) as out:
+        for name in ("ch0", "ch1"):
+            is_peak = rng.random(30_000) < 0.2
+            energies = np.where(is_peak, rng.normal(133, 4, 30_000), rng.uniform(50, 600, 30_000))
+            times = np.sort(rng.integers(0, 10**10, 30_000)).astype(np.uint64)
+            out.producer(name).append(timestamp=times, energy=energies.astype(np.float32))
+    config = 'isotope = "{}"\nplaces = "line"\nrange = [-20, 40]\nbin = 1\n'
+    wrong = tdpac.analyse(str(tmp_path / "run.h5"), tdpac.parse_config(config.format("111In")))
+    (problem,) = wrong.problems
+    assert problem.startswith("no window of any detector has a peak (start 1")
+    assert ": is the isotope right?" in problem
+    assert tdpac.analyse(str(tmp_path / "run.h5"), tdpac.parse_config(config.format("181Hf"))).problems == []

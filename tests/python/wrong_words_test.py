@@ -57,6 +57,6 @@ def test_the_column_in_which_files_differ_is_named(tmp_path: Path) -> None:
     for name, row in {"a": {"x": tw.int64}, "b": {"x": tw.int32}, "c": {"y": tw.int64}}.items():
         with tw.create(tmp_path / f"{name}.h5", {"t": row}) as out:
             out.producer("t").finish()
-    for other, why in {"b": r"'x' is int32 there, and int64 here", "c": "it has no 'x'"}.items():
+    for other, why in {"b": r"'x' is int32 in this file, and int64 in the first one", "c": "it has no 'x'"}.items():
         with pytest.raises(tw.UsageError, match=rf"has other columns than in .* \({why}\)"):
             tw.merge([tmp_path / "a.h5", tmp_path / f"{other}.h5"], tmp_path / "all.h5")

@@ -11,7 +11,7 @@ from importlib import metadata
 from typing import Any
 
 from thalweg._base.errors import UsageError
-from thalweg._base.suggestion import suggestion
+from thalweg._base.suggestion import likely, suggestion
 from thalweg._devices.board import check_size
 from thalweg._devices.c_source import Library, built_in, is_library
 from thalweg._schema.schema import Schema, schema
@@ -121,7 +121,7 @@ def _setting_meant(name: str, known: Sequence[str]) -> str:
     of_recorder = name.replace("_", "-")
     if of_recorder != name and of_recorder in OF_RECORDER:
         return f" (the key of a device for the recorder is '{of_recorder}'): write it so"
-    return suggestion(name, known)
+    return likely(name, [*known, *OF_RECORDER]) or suggestion(name, known)
 
 
 def description_of(source: str, given: Any, settings: Mapping[str, Any]) -> Description:

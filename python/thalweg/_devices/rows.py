@@ -10,7 +10,7 @@ from typing import Any
 
 from thalweg._base.errors import SystemError, UsageError  # noqa: A004
 from thalweg._base.given import integer_of
-from thalweg._base.suggestion import suggestion
+from thalweg._base.suggestion import likely, suggestion
 from thalweg._devices.clock import DeviceClock
 from thalweg._devices.pulses import PulseFeatures
 from thalweg._writing.attached import Attached
@@ -48,7 +48,10 @@ class LaneRows:
         for table, columns in batch.items():
             producer = self._producers.get(table)
             if producer is None:
-                raise UsageError(f"next returned rows of table '{table}'{suggestion(str(table), self._producers)}")
+                names = ", ".join(self._producers)
+                meant = likely(str(table), self._producers)
+                meant = meant or f" (there are {names}): return {{table: {{column: array}}}}"
+                raise UsageError(f"next returned rows of table '{table}'{meant}")
             if not isinstance(columns, Mapping):
                 raise UsageError(
                     f"next returned {type(columns).__name__} for table '{table}': return {{column: array}}"

@@ -7,7 +7,6 @@ import os
 from collections.abc import Mapping, Sequence
 
 from thalweg._base.errors import UsageError
-from thalweg._base.paths import is_file
 from thalweg._files.convert import copied_run
 from thalweg._files.merge import MergedTable, MergeReport
 from thalweg._files.open import open  # noqa: A004
@@ -22,7 +21,7 @@ _LINKS = ("next_file", "next_file_id", "previous_file", "previous_file_id")
 
 def are_hdf5(names: Sequence[str], out: str) -> bool:
     """Returns whether HDF5 files, by their names, are to become another one."""
-    return bool(names) and all(name.endswith(_ENDINGS) and is_file(name) for name in names) and out.endswith(_ENDINGS)
+    return bool(names) and all(name.endswith(_ENDINGS) for name in names) and out.endswith(_ENDINGS)
 
 
 def merge_hdf5(names: Sequence[str], out: str, force: bool, added: Mapping[str, str]) -> MergeReport:

@@ -53,6 +53,11 @@ class GainFollower:
         self.doubts: dict[str, float] = {}
         """The peaks that did not fit the gain of all, and how far each was away at most, as a share of its energy."""
 
+    @property
+    def waits_for(self) -> tuple[int, int] | None:
+        """How many hits there are of those that the first fit needs, or None if it was made."""
+        return None if self.gains or self.missed else (self._count, self._every)
+
     def add(self, hits: Hits) -> Iterator[Hits]:
         """Yields the hits that are calibrated by now, with energies in keV."""
         times, energies = hits

@@ -16,8 +16,9 @@ def row_of_dtype(text: str) -> Row:
     try:
         dtype = np.dtype(ast.literal_eval(text))
     except (SyntaxError, TypeError, ValueError) as error:
+        why = "is a comma missing?" if "malformed node" in str(error) else str(error)
         raise UsageError(
-            f"--row {text} is no dtype of NumPy ({error}): give for example [('timestamp', '<u8'), ('energy', '<u2')]"
+            f"--row {text} is no dtype of NumPy ({why}): give for example [('timestamp', '<u8'), ('energy', '<u2')]"
         ) from None
     if dtype.fields is None or dtype.names is None:
         raise UsageError(f"--row {text} has no fields: give a list of names and types")

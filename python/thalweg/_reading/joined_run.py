@@ -122,7 +122,8 @@ def _check_alike(first: Run, other: Run) -> None:
             raise UsageError(f"{other.path} has other tables than {first.path} ({lacking.path} has no table '{name}')")
         if difference := _difference(first.schema[name], other.schema[name]):
             raise UsageError(
-                f"{other.path}: table '{name}' has other columns than in {first.path} ({difference}): read it alone"
+                f"{other.path}: table '{name}' has other columns than in {first.path} ({difference}): give files "
+                "with the same columns"
             )
 
 
@@ -132,7 +133,7 @@ def _difference(here: TableSchema, there: TableSchema) -> str:
         if column not in there:
             return f"it has no '{column}'"
         if here[column].bare() != there[column].bare():
-            return f"'{column}' is {there[column].bare()} there, and {here[column].bare()} here"
+            return f"'{column}' is {there[column].bare()} in this file, and {here[column].bare()} in the first one"
     if more := [column for column in there if column not in here]:
         return f"it has '{more[0]}', too"
     return "they come in another order" if list(here) != list(there) else ""

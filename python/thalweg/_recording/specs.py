@@ -59,7 +59,7 @@ def devices_of(options: RecordOptions) -> list[DeviceSpec]:
     titles = [spec.title for spec in specs]
     for title in titles:
         if titles.count(title) > 1:
-            raise UsageError(f"two devices are called '{title}': give each a name of its own, as name = \"left\"")
+            raise UsageError(f"two devices are called '{title}': give each a name of its own, as name = \"{title}2\"")
     return specs
 
 

@@ -53,7 +53,7 @@ class CountedPairs:
         """Returns of which tables features are made of samples, and in which slices, or an empty text."""
         if not self.computed:
             return ""
-        share = "" if self.slices is None or self.slices.are_all else " All pairs count in these slices only."
+        share = "" if self.slices is None or self.slices.one_of == 1 else " All pairs count in these slices only."
         names = ", ".join(self.computed)
         return (
             f"Energies and times of {names} are not stored: they are computed from the samples of {self.slices} "

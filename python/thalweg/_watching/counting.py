@@ -131,6 +131,17 @@ class Counting:
         if self.pairs is not None:
             self.pairs.pair()
 
+    def calibrating(self) -> str:
+        """Returns which detectors have no energies yet because they are not calibrated, in a sentence, or an empty
+        text."""
+        found = []
+        for name, each in self.detectors.items():
+            if each.follower is not None and (waits := each.follower.waits_for) is not None:
+                found.append(f"{name} ({waits[0]:,} of {waits[1]:,} hits)")
+        if not found or self.is_over:
+            return ""
+        return f"Energies and coincidences are counted when they are calibrated: this waits for {', '.join(found)}."
+
     def stream_news(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yields the slow streams that have changed since the last call."""
         for each in self.detectors.values():

@@ -78,7 +78,7 @@ class WatchCollector(Collector):
 
     def _fit(self) -> Iterator[Family]:
         fit = self._watcher.fit
-        if fit is None:
+        if fit is None or (age := self._watcher.status()["fit_age_s"]) is None:
             return
         values = GaugeMetricFamily("thalweg_watch_fit", "Fitted value", labels=["fit", "parameter"])
         errors = GaugeMetricFamily("thalweg_watch_fit_error", "Error of a fitted value", labels=["fit", "parameter"])
@@ -88,5 +88,4 @@ class WatchCollector(Collector):
                 errors.add_metric([each["name"], parameter], error)
         yield values
         yield errors
-        age = self._watcher.status()["fit_age_s"]
         yield GaugeMetricFamily("thalweg_watch_fit_age_seconds", "Age of the newest fit, in seconds", value=age)

@@ -53,7 +53,7 @@ class Analysis:
         facts = self.spectra.facts
         hits = ", ".join(f"{facts.get(name, 0):,} {name}" for name in ("hits", "starts", "stops"))
         found: list[str] = [
-            f"{hits}, {self.spectra.between_detectors:,} coincidences, {self.true_coincidences:,.0f} of them true.",
+            f"{hits}, {self.spectra.between_detectors:,} coincidences, {max(0.0, self.true_coincidences):,.0f} of them true.",
             f"Classes of pairs: {', '.join(map(str, self.classes))}.",
         ]
         for fitted in (self.time_zero, self.half_life.fitted if self.half_life else None):
@@ -88,6 +88,12 @@ class Analysis:
             there = f"there are {facts['hits']:,} hits and no {none} (no energy is in a window)"
             return [f"{there}: give [calibration], or correct scale, start and stop"]
         found = []
+        if not self.spectra.have_peaks and not self.spectra.uncalibrated:
+            kinds = f"start {_window_text(self.config.start)} and stop {_window_text(self.config.stop)}"
+            found.append(
+                f"no window of any detector has a peak ({kinds}): is the isotope right? Otherwise give [calibration], "
+                "or correct scale, start and stop"
+            )
         if tables := self.spectra.uncalibrated:
             found.append(
                 f"the energies of {', '.join(tables)} are not calibrated (the peaks are not found in them): correct "
@@ -109,6 +115,10 @@ class Analysis:
     def _fits(self) -> list[Fitted]:
         fits = (self.time_zero, self.fit, self.half_life.fitted if self.half_life else None)
         return [each for each in fits if each is not None]
+
+
+def _window_text(window: tuple[float, float]) -> str:
+    return f"{window[0]:.4g} to {window[1]:.4g}"
 
 
 def _as_json(fitted: Fitted) -> dict[str, Any]:

@@ -197,7 +197,7 @@ def _pair(given: Any, what: str) -> tuple[float, float]:
 def _numbers(given: Any, what: str) -> tuple[float, ...]:
     is_list = isinstance(given, Sequence) and not isinstance(given, str)
     if not is_list or not all(isinstance(each, int | float) and not isinstance(each, bool) for each in given):
-        raise UsageError(f"{what} is {given!r}: give a list of numbers")
+        raise UsageError(f"{what} is {given!r}: give a list of numbers, as [1.5, 2]")
     return tuple(float(each) for each in given)
 
 

@@ -159,7 +159,13 @@ class _Found:
         self.counter.pair()
         remarks = [*self.left_out, *calibrated, *remarks_of(self._remarks)]
         apart = tables_apart(self._remarks, self.counter.delays_ps, self.counter.longest_ps)
-        return replace(self.counter.spectra(), remarks=remarks, uncalibrated=uncalibrated, apart=apart)
+        return replace(
+            self.counter.spectra(),
+            remarks=remarks,
+            uncalibrated=uncalibrated,
+            apart=apart,
+            have_peaks=not all(each.has_no_peak for each in self._remarks),
+        )
 
 
 def _files(path: str) -> Iterator[thalweg.Run]:

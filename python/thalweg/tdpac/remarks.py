@@ -32,6 +32,10 @@ class _Looks:
         elif peak is not None:
             self.missed += 1
 
+    @property
+    def are_missed(self) -> bool:
+        return self.missed > _OFTEN * (self.missed + len(self.there))
+
 
 class DetectorRemarks:
     """Looks at the last 20,000 hits of each batch, so that it costs little."""
@@ -66,12 +70,17 @@ class DetectorRemarks:
         passed = 0 if self.newest_ps is None else self.newest_ps - self.oldest_ps
         return self.hits / (passed * 1e-12) if self.hits > 1 and passed > 0 else 0.0
 
+    @property
+    def has_no_peak(self) -> bool:
+        """Whether no window has a peak."""
+        return all(looks.are_missed for looks in self._looks.values())
+
     def of_peaks(self) -> list[str]:
         found = []
         for kind, looks in self._looks.items():
             low, high = self._windows[kind]
             where = f"the {kind} window of {self.table} ({low:.4g} to {high:.4g})"
-            if looks.missed > _OFTEN * (looks.missed + len(looks.there)):
+            if looks.are_missed:
                 found.append(f"There is no peak in {where}: set the window, or scale.")
                 continue
             drifted = [peak for peak in looks.there if peak.has_drifted]

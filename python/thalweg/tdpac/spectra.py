@@ -36,6 +36,8 @@ class Spectra:
     """The tables whose energies were to be calibrated, and whose peaks were not found."""
     apart: list[str] = field(default_factory=list)
     """The tables whose hits have no time in common with those of any other table, so that they have no coincidences."""
+    have_peaks: bool = True
+    """Whether any window of any table has a peak of energies."""
 
     @property
     def edges_ns(self) -> npt.NDArray[np.float64]:

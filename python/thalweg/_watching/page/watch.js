@@ -291,7 +291,7 @@
     byId("tables").replaceChildren(...found.tables.map(tableRow));
     byId("writing").textContent = writingWords(found.writing);
     Proposal.applied(found.applied);
-    byId("computed").textContent = found.computed;
+    byId("computed").textContent = [found.calibrating, found.computed].filter(Boolean).join(" ");
     showRescan(found.rescan);
     const alarms = found.alarms.map(alarm => {
       const made = item("", "alarm"), kind = document.createElement("b");
