@@ -52,8 +52,9 @@ class Analysis:
     def sentences(self) -> list[str]:
         facts = self.spectra.facts
         hits = ", ".join(f"{facts.get(name, 0):,} {name}" for name in ("hits", "starts", "stops"))
+        true = max(0.0, self.true_coincidences)
         found: list[str] = [
-            f"{hits}, {self.spectra.between_detectors:,} coincidences, {max(0.0, self.true_coincidences):,.0f} of them true.",
+            f"{hits}, {self.spectra.between_detectors:,} coincidences, {true:,.0f} of them true.",
             f"Classes of pairs: {', '.join(map(str, self.classes))}.",
         ]
         for fitted in (self.time_zero, self.half_life.fitted if self.half_life else None):
