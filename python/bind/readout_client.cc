@@ -1,6 +1,6 @@
 #include <nanobind/stl/function.h>
-#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
@@ -62,18 +62,19 @@ std::unique_ptr<record::Collector> make_collector(dataset::Writer& writer, Clien
 }
 
 void bind_client_options(nb::module_& module) {
-    bind_settable<&ClientOptions::handlers, &ClientOptions::token, &ClientOptions::range_events,
-                  &ClientOptions::credit_bytes, &ClientOptions::find_credit, &ClientOptions::ranges_in_flight,
-                  &ClientOptions::connections, &ClientOptions::give_up_ns, &ClientOptions::sample_fraction>(
-        module, "ClientOptions")
+    bind_settable<&ClientOptions::handlers, &ClientOptions::token, &ClientOptions::token_file, &ClientOptions::token_ns,
+                  &ClientOptions::return_ns, &ClientOptions::range_events, &ClientOptions::credit_bytes,
+                  &ClientOptions::find_credit, &ClientOptions::ranges_in_flight, &ClientOptions::connections,
+                  &ClientOptions::give_up_ns, &ClientOptions::sample_fraction>(module, "ClientOptions")
         .def("observe", [](ClientOptions& options) { options.role = ClientRole::observer; });
 }
 
 void bind_counters(nb::module_& module) {
     using C = ClientCounters;
     bind_record<&C::events, &C::complete, &C::incomplete, &C::absent, &C::cleared, &C::evicted, &C::lost,
-                &C::parts_lost, &C::left_behind, &C::again, &C::duplicates, &C::fragments, &C::bytes, &C::wrong,
-                &C::reconnects, &C::gaps, &C::refused_clears, &C::max_outstanding_bytes>(module, "ClientCounters")
+                &C::parts_lost, &C::left_behind, &C::again, &C::duplicates, &C::too_late, &C::fragments, &C::bytes,
+                &C::wrong, &C::reconnects, &C::tokens_read, &C::gaps, &C::refused_clears, &C::max_outstanding_bytes>(
+        module, "ClientCounters")
         .doc() =
         "Counts what a client has got. `events` were handed on; every other event of a range is absent, cleared "
         "by another collector, evicted, lost, or a duplicate.";
@@ -89,6 +90,8 @@ void bind_readout_client(nb::module_& module) {
         .def_ro("why", &AwayHandler::why)
         .def_ro("was_met", &AwayHandler::was_met)
         .def_ro("may_leave", &AwayHandler::may_leave);
+    bind_record<&MissingParts::address, &MissingParts::without, &MissingParts::in_part>(module, "MissingParts").doc() =
+        "How many events that were handed on have nothing of a handler, and of how many it had less than all.";
     nb::class_<Client>(module, "ReadoutClient")
         .def(nb::init<ClientOptions const&>(), nb::arg("options"))
         .def("run", run, nb::arg("callback"))
@@ -100,6 +103,7 @@ void bind_readout_client(nb::module_& module) {
         .def("run", &record::Collector::run, WithoutGil())
         .def("stop", &record::Collector::stop)
         .def("counters", &record::Collector::counters)
+        .def("missing_parts", &record::Collector::missing_parts)
         .def("rows", &record::Collector::rows)
         .def("bytes", &record::Collector::bytes)
         .def("left_out", &record::Collector::left_out)
@@ -112,12 +116,12 @@ void bind_readout_client(nb::module_& module) {
     module.def(
         "parse_readout",
         [](std::string const& json) {
-            std::vector<std::pair<std::string, std::string>> servers;
+            std::vector<std::tuple<std::string, std::string, std::string>> servers;
             for (auto const& handler : parse_config(json))
-                servers.emplace_back(address_for_collectors(handler), handler.server.token);
+                servers.emplace_back(address_for_collectors(handler), handler.server.token, handler.server.token_file);
             return servers;
         },
-        nb::arg("json"), "Where collectors find each handler, and its token.");
+        nb::arg("json"), "Where collectors find each handler, its token, and the file that has it.");
     module.def("schema_of_events", [] { return model::to_json(record::schema_of_events()); });
 }
 

@@ -21,7 +21,7 @@ using WithoutGil = nb::call_guard<nb::gil_scoped_release>;
 void bind_report(nb::module_& module) {
     using S = StreamReport;
     bind_record<&S::elink, &S::enabled, &S::live, &S::deaths, &S::packets, &S::payload_bytes, &S::delivered,
-                &S::duplicate, &S::late, &S::out_of_window, &S::orphaned, &S::blocks, &S::sequence_gaps,
+                &S::duplicate, &S::late, &S::out_of_window, &S::orphaned, &S::left, &S::blocks, &S::sequence_gaps,
                 &S::lost_blocks, &S::bad_blocks, &S::dropped_chunks, &S::crc_errors, &S::errors, &S::truncated,
                 &S::busy, &S::timeouts, &S::undefined>(module, "StreamReport")
         .def("balances", &S::balances);

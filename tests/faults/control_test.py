@@ -2,11 +2,13 @@
 appear."""
 
 import http.client
+import os
 import shutil
 import signal
 import socket
 import stat
 import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -237,6 +239,25 @@ def test_signals_that_were_ignored_at_start_stay_ignored(make: Make, command: st
     assert not program.has_ended
     assert "stopp" not in program.said
     program.stop(*UNCOLLECTED)
+
+
+FIRST_PROCESS = """
+import os, signal, sys, time
+sys.argv[0] = "thalweg"
+import thalweg._base.signals
+os.kill(os.getpid(), signal.SIGTERM)
+time.sleep(5)
+"""
+
+
+def test_the_first_process_of_a_container_ends_on_sigterm_also_while_it_begins() -> None:
+    """The kernel drops the signal if such a process does not handle it."""
+    unshare = ["unshare", "--pid", "--fork", *(["--user", "--map-root-user"] if os.geteuid() != 0 else [])]
+    if subprocess.run([*unshare, "true"], check=False, capture_output=True).returncode != 0:
+        pytest.skip("this user may not make a pid namespace here")
+    words = [*unshare, sys.executable, "-c", FIRST_PROCESS]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=120)
+    assert (done.returncode, done.stderr) == (128 + signal.SIGTERM, "")
 
 
 def test_the_token_never_leaves_the_configuration(make: Make) -> None:

@@ -25,6 +25,7 @@ SYSCTLS = {
     "net/core/rps_sock_flow_entries": 0,
     "net/core/netdev_budget": 300,
     "net/core/netdev_budget_usecs": 2000,
+    "net/ipv4/tcp_rto_min_us": 200000,
     "vm/percpu_pagelist_high_fraction": 0,
     "kernel/numa_balancing": 1,
 }

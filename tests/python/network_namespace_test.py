@@ -19,6 +19,7 @@ THALWEG = str(Path(sys.executable).with_name("thalweg"))
 # The values of the whole machine are replaced by files, so that nothing outside is changed.
 GLOBAL = ("vm/percpu_pagelist_high_fraction", "kernel/numa_balancing", "net/core/netdev_budget",
           "net/core/netdev_budget_usecs", "net/core/rps_sock_flow_entries")  # fmt: skip
+TIMER = "net/ipv4/tcp_rto_min_us"  # of the namespace
 SET_UP = f"""
 set -e
 mount -t sysfs none /sys
@@ -78,7 +79,7 @@ class Network:
 
     def values(self, card: str) -> str:
         """Returns what the kernel says of the queues, without any code of ours."""
-        files = f"/sys/class/net/{card}/queues/*/[rx]ps_* {' '.join(f'/proc/sys/{name}' for name in GLOBAL)}"
+        files = f"/sys/class/net/{card}/queues/*/[rx]ps_* {' '.join(f'/proc/sys/{name}' for name in (TIMER, *GLOBAL))}"
         return self.run("sh", "-c", f"grep -H . {files} 2>/dev/null || true")
 
 
@@ -122,6 +123,12 @@ def test_veth_is_set_read_back_and_restored(network: Network) -> None:
         assert (done["va channels rx"]["from"], done["va channels rx"]["found"]) == ("4", str(count))
         assert done["va rx-0/rps_flow_cnt"]["found"] == str(131072 // count)
         assert done["va coalesce rx-usecs"]["state"] == "absent"
+        timer = done["net.ipv4.tcp_rto_min_us"]
+        if Path("/proc/sys", TIMER).exists():
+            assert (timer["from"], timer["found"], timer["state"]) == ("200000", "5000", "applied")
+            assert network.run("cat", f"/proc/sys/{TIMER}") == "5000\n"
+        else:
+            assert timer["state"] == "absent"
         files = network.run("sh", "-c", "cd /sys/class/net/va/queues; ls; cat tx-1/xps_cpus").split()
         assert files[:-1] == [f"{way}-{queue}" for way in ("rx", "tx") for queue in range(count)]
         assert int(files[-1], 16) == 1 << network.serving[1]

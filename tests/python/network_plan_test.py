@@ -73,6 +73,7 @@ def test_the_server_of_the_paper_gets_what_the_paper_has_set() -> None:
         "net.core.rps_sock_flow_entries": "131072",
         "net.core.netdev_budget": "1200",
         "net.core.netdev_budget_usecs": "8000",
+        "net.ipv4.tcp_rto_min_us": "5000",
         "vm.percpu_pagelist_high_fraction": "96",
         "kernel.numa_balancing": "0",
     }
@@ -134,11 +135,15 @@ def test_what_is_enough_is_kept_and_what_is_not_there_is_named() -> None:
         Setting(Kind.SYSCTL, "", f"{name}") for name in ("net.core.netdev_budget", "vm.percpu_pagelist_high_fraction")
     )
     flows = Setting(Kind.SYSCTL, "", "net.core.rps_sock_flow_entries")
+    timer = Setting(Kind.SYSCTL, "", "net.ipv4.tcp_rto_min_us")
     usecs = Setting(Kind.COALESCE, CARD, "rx-usecs")
-    made = compare(wishes, now | {budget: "4000", pages: "8", flows: "1024", usecs: NotThere("it has none")})
+    others = {budget: "4000", pages: "8", flows: "1024", timer: "1000", usecs: NotThere("it has none")}
+    made = compare(wishes, now | others)
     assert [(each.setting, each.before, each.after) for each in made.changes] == [(flows, "1024", "131072")]
-    assert {budget, pages} <= {each.setting for each in made.kept if each.before == each.after}
+    assert {budget, pages, timer} <= {each.setting for each in made.kept if each.before == each.after}
     assert [(each.setting, each.reason) for each in made.absent] == [(usecs, "it has none")]
+    raised = compare(wishes, now | {timer: "200000"})
+    assert [(each.setting, each.before, each.after) for each in raised.changes] == [(timer, "200000", "5000")]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,9 @@ from thalweg._readout.serve import HandlerReport
 
 # What these count is no problem, or is told in a sentence of its own.
 ORDINARY = {
-    "StreamReport": {"elink", "enabled", "live", "packets", "payload_bytes", "delivered", "blocks", "timeouts"},
+    "StreamReport": {
+        *("elink", "enabled", "live", "packets", "payload_bytes", "delivered", "left", "blocks", "timeouts"),
+    },
     "GroupReport": {
         *("source_id", "complete", "incomplete", "newest_event", "open_events", "fill", "streams", "built"),
         *("cleared", "skipped", "kept", "discarded"),

@@ -20,7 +20,6 @@ namespace {
 
 constexpr std::uint64_t kMaxSlots = 1ull << 31;
 constexpr std::size_t kMaxNameBytes = 64;
-constexpr std::size_t kMaxTokenBytes = 256;     // readout/protocol.h
 constexpr std::uint64_t kLeastPacing = 100'000; // bytes in a second: less is taken for a number without its unit
 
 // The object that is checked, with the name that messages use: "handler 'dh0', group 0x11".

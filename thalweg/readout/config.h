@@ -58,6 +58,7 @@ struct ServerConfig {
     std::string listen = "127.0.0.1:7700";
     std::vector<std::string> allow = {"127.0.0.0/8", "::1/128"};
     std::string token; // the secret that clients share; empty: clients need none, and no client may control over TCP
+    std::string token_file; // from which it was read; empty: from none
     // Names of this machine that HTTP clients may use, besides its own name and addresses.
     std::vector<std::string> host_names;
     std::uint32_t threads = 2;

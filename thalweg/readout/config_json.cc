@@ -47,9 +47,8 @@ void read_server(ConfigTable& table, ServerConfig& server) {
     table.read("allow", server.allow);
     if (table.has("token") && table.has("token_file")) table.refuse("token", "and token_file are both given");
     table.read_secret("token", server.token);
-    std::string token_file;
-    table.read("token_file", token_file);
-    if (!token_file.empty()) server.token = token_of(token_file, table);
+    table.read("token_file", server.token_file);
+    if (!server.token_file.empty()) server.token = token_of(server.token_file, table);
     table.read("host_names", server.host_names);
     table.read("threads", server.threads);
     table.read("max_connections", server.max_connections);

@@ -13,6 +13,7 @@ namespace thalweg::readout {
 inline constexpr std::uint16_t kProtocolVersion = 4;
 inline constexpr std::uint32_t kProtocolMarker = 0x52475754; // "TWGR"
 inline constexpr std::uint32_t kMaxRequestEvents = 4096;
+inline constexpr std::size_t kMaxTokenBytes = 256;
 inline constexpr std::size_t kMaxRequestRanges = 64;          // that one message takes or clears
 inline constexpr std::uint64_t kEventsOfEcr = 1 << 24;        // a range never crosses this border
 inline constexpr std::uint32_t kMaxClientMessageBytes = 4096; // the longest message that a server accepts
@@ -92,7 +93,7 @@ struct Taken {
     std::uint32_t again = 0; // 1: another client had this range and did not clear it
     // 1: the event numbers continue those of an earlier handler; 0: they start at the beginning.
     std::uint32_t continues = 0;
-    std::uint32_t reserved = 0;
+    std::uint32_t is_over = 0; // 1: the run is over at this handler, which closes no more events
 };
 static_assert(sizeof(Taken) == 32);
 
@@ -128,7 +129,9 @@ struct EventRecord {
     std::uint64_t event = 0;
     std::uint32_t bytes = 0; // size of its fragments, which follow; each fragment has its own length
     EventState state = EventState::not_yet;
-    std::uint8_t reserved = 0;
+    // 1: the handler's run was over before it came to this event, whose state is absent. The next reader of the buffer
+    // may have it.
+    std::uint8_t is_behind_end = 0;
     std::uint16_t fragments = 0;
 };
 static_assert(sizeof(EventRecord) == 16);

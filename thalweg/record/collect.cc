@@ -163,6 +163,7 @@ void Collector::run() {
 void Collector::stop() { state_->client.stop(); }
 
 readout::ClientCounters Collector::counters() const { return state_->client.counters(); }
+std::vector<readout::MissingParts> Collector::missing_parts() const { return state_->client.missing_parts(); }
 std::uint64_t Collector::rows() const { return state_->rows.get(); }
 std::uint64_t Collector::bytes() const { return state_->bytes.get(); }
 std::uint64_t Collector::left_out() const { return state_->left_out.get(); }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "thalweg/dataset/writer.h"
 #include "thalweg/readout/client/client.h"
@@ -38,6 +39,7 @@ class Collector {
     void stop(); // from any thread
 
     readout::ClientCounters counters() const;
+    std::vector<readout::MissingParts> missing_parts() const; // of each handler
     std::uint64_t rows() const;
     std::uint64_t bytes() const;       // size of these rows, raw
     std::uint64_t left_out() const;    // incomplete events

@@ -7,6 +7,7 @@ import sys
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from types import FrameType
 
 OF_RECORDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 """By which a recording is controlled: its producer processes ignore them."""
@@ -20,15 +21,22 @@ def not_ignored(numbers: Iterable[signal.Signals]) -> list[signal.Signals]:
 
 
 def begin_imports() -> None:
-    """Lets Ctrl-C end the command at once until `end_imports`.
+    """Lets Ctrl-C end the command at once until `end_imports`, and SIGTERM the first process of a container.
 
-    A KeyboardInterrupt would show a traceback of some import, or the error of a half-imported extension."""
-    if (
-        _is_command()
-        and threading.current_thread() is threading.main_thread()
-        and signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    ):
+    A KeyboardInterrupt would show a traceback of some import, or the error of a half-imported extension. The kernel
+    drops a SIGTERM for the first process of a container that does not handle it, so a container that is ended in its
+    first second would go on until it is killed."""
+    if not _is_command() or threading.current_thread() is not threading.main_thread():
+        return
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if os.getpid() == 1 and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, _end_at_once)
+
+
+def _end_at_once(number: int, _frame: FrameType | None) -> None:
+    """Ends the program with the code that a shell gives to one that the signal has ended."""
+    os._exit(128 + number)
 
 
 def end_imports() -> None:

@@ -34,6 +34,10 @@ class CollectOptions:
     handlers: list[str] = field(default_factory=list)
     toml: str = ""  # the readout's configuration, to be kept with the events
     token: str = field(default="", repr=False)
+    token_file: str = ""
+    """The file with the token: it is read again if a handler refuses the token. Empty: the token never changes."""
+    return_s: float = 30.0
+    """How long events wait for a handler that has ended its run, while the first one goes on, to come back."""
     events: int = 0
     duration_s: float = 0
     complete_only: bool = False
@@ -47,13 +51,14 @@ class CollectOptions:
     interval_s: float = 1.0
 
 
-def addresses_of(config: configuration.Configuration) -> tuple[list[str], str]:
-    """Returns the addresses of the handlers and their token. Raises UsageError if they have different tokens."""
+def addresses_of(config: configuration.Configuration) -> tuple[list[str], str, str]:
+    """Returns the addresses of the handlers, their token, and the file that has it. Raises UsageError if they have
+    different tokens."""
     handlers = _core.parse_readout(config.json)
-    tokens = {token for _, token in handlers}
+    tokens = {token for _, token, _ in handlers}
     if len(tokens) > 1:
         raise UsageError(f"{config.path}: its handlers have different tokens (a collector has one): give all the same")
-    return [address for address, _ in handlers], tokens.pop()
+    return [address for address, _, _ in handlers], tokens.pop(), handlers[0][2]
 
 
 def read_token(path: Path) -> str:
@@ -94,6 +99,8 @@ class CollectorReport:
     ended_by: str
     run: int
     counters: Counters
+    missing_parts: Sequence[_core.MissingParts]
+    """What the events lack of each handler."""
     rows: int
     raw_bytes: int
     left_out: int
@@ -129,6 +136,7 @@ class CollectorReport:
             "left_out": self.left_out,
             "not_cleared": self.not_cleared,
             "counters": self.counters.as_json(),
+            "missing_parts": [each.as_json() for each in self.missing_parts],
             "problem": "; ".join(text for text in (self.problem, self.unreached) if text),
         }
 
@@ -166,6 +174,14 @@ class CollectorReport:
         }
         said = [f"{count:,} {name}" for name, count in what.items() if count]
         lines = [f"Events: {', '.join(said)}."] if said else []
+        lacks = ", ".join(filter(None, map(_lack, self.missing_parts)))
+        if lacks:
+            lines.append(f"What events lack: {lacks}.")
+        if counters.too_late:
+            lines.append(
+                f"{counters.too_late:,} of the events that were delivered twice had a part that came too late for the "
+                "file; the handler counts it as cleared."
+            )
         if counters.wrong:
             lines.append(f"{counters.wrong:,} fragments had a wrong header and are left out.")
         if counters.refused_clears:
@@ -173,9 +189,18 @@ class CollectorReport:
                 f"{counters.refused_clears:,} ranges were taken over by another collector: their events may be in its "
                 "file, too."
             )
+        if counters.tokens_read:
+            lines.append(f"The file with the token had another one {times(counters.tokens_read)}.")
         if counters.reconnects:
             lines.append(f"Connections were lost {times(counters.reconnects)}.")
         return lines
+
+
+def _lack(parts: _core.MissingParts) -> str:
+    """Returns how many events have nothing, or less than all, of a handler; empty if none."""
+    words = [f"{parts.without:,} have nothing"] if parts.without else []
+    words += [f"{parts.in_part:,} have only a part"] if parts.in_part else []
+    return f"{' and '.join(words)} of {parts.address}" if words else ""
 
 
 _ENDINGS = {
@@ -192,7 +217,8 @@ class Collection:
         self._options = options
         self._begin_s = time.monotonic()
         client = _core.ClientOptions()
-        client.handlers, client.token = options.handlers, options.token
+        client.handlers, client.token, client.token_file = options.handlers, options.token, options.token_file
+        client.return_ns = int(options.return_s * 1e9)
         client.credit_bytes, client.find_credit = options.credit_bytes, options.find_credit
         client.range_events = options.range_events
         _core.ReadoutClient(client)  # raises for wrong options before a file is created
@@ -249,7 +275,7 @@ class Collection:
         return self._report(ended_by, seconds, result, problem)
 
     def _watch(self, stop: Stop) -> str:
-        ended_by, recent, waits = "", Recent[_Moment](), Waits(self._live)
+        ended_by, recent, waits, tokens_read = "", Recent[_Moment](), Waits(self._live), 0
         while self._runner.is_alive() and stop.times < 2:
             self._runner.join(_LOOK_S)
             elapsed_s = time.monotonic() - self._begin_s
@@ -259,7 +285,11 @@ class Collection:
                 self._collector.stop()
                 self._notifier.stopping("writing what was received")
             now = _Moment.of(self._collector)
-            show(self._live, self._notifier, now.sentence(recent.since(now), elapsed_s, bool(ended_by)))
+            before = recent.since(now)
+            if now.tokens_read > tokens_read:
+                self._live.say(f"{self._options.token_file} has another token: it is used from now on")
+            tokens_read = now.tokens_read
+            show(self._live, self._notifier, now.sentence(before, elapsed_s, bool(ended_by)))
             if not ended_by:
                 waits.look(now.waiting, f"{self._options.out}: it goes on")
         enough = 0 < self._options.events <= self._collector.rows()
@@ -271,6 +301,8 @@ class Collection:
         self._writer.set_metadata("engine", self._writer.engine)
         self._writer.set_metadata("stop_utc", _core.utc_now())
         self._writer.set_metadata("counters", json.dumps(counters.as_json()))
+        missing = [each.as_json() for each in self._collector.missing_parts()]
+        self._writer.set_metadata("missing_parts", json.dumps(missing))
         try:
             return self._writer.close(_CLOSE_TIMEOUT_NS), ""
         except Error as error:
@@ -290,6 +322,7 @@ class Collection:
             ended_by=ended_by,
             run=collector.run_number(),
             counters=collector.counters(),
+            missing_parts=collector.missing_parts(),
             rows=collector.rows(),
             raw_bytes=collector.bytes(),
             left_out=collector.left_out(),
@@ -309,6 +342,7 @@ class _Moment:
     rows: int
     raw_bytes: int
     incomplete: int
+    tokens_read: int
     waiting_for: str
     run: int
 
@@ -316,7 +350,15 @@ class _Moment:
     def of(cls, collector: _core.Collector) -> "_Moment":
         counters = collector.counters()
         waiting, run = collector.waiting_for(), collector.run_number()
-        return cls(time.monotonic(), collector.rows(), collector.bytes(), counters.incomplete, waiting, run)
+        return cls(
+            time.monotonic(),
+            collector.rows(),
+            collector.bytes(),
+            counters.incomplete,
+            counters.tokens_read,
+            waiting,
+            run,
+        )
 
     @property
     def waiting(self) -> str:

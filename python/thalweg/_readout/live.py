@@ -4,13 +4,16 @@ import shutil
 import sys
 import time
 from collections import deque
+from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar
 
 from thalweg._base.notify import Notifier
+from thalweg._base.quantities import as_duration
 from thalweg._base.stamps import stamped
 
 _RECENT_S = 1.0
 _LONG_S = 5.0
+_JUMP_S = 1.0  # a clock that is slewed moves by less than a millisecond between two looks
 
 
 class _Moment(Protocol):
@@ -45,6 +48,7 @@ class LiveLine:
         self._next_s = time.monotonic() + interval_s
         self._is_shown = False
         self._is_closed = False
+        self.clock = ClockWatch()
 
     @property
     def is_quiet(self) -> bool:
@@ -115,8 +119,32 @@ class Waits:
         self._is_waiting, self._is_said = bool(waiting), self._is_said and bool(waiting)
 
 
+class ClockWatch:
+    """Notices that the clock of the machine was set while a program runs.
+
+    Only times in messages and files depend on it. Leases, timers and ages go by a clock that cannot be set."""
+
+    def __init__(self, wall: Callable[[], float] = time.time, steady: Callable[[], float] = time.monotonic) -> None:
+        self._wall, self._steady = wall, steady
+        self._offset_s = wall() - steady()
+
+    def look(self) -> str:
+        """Returns what happened to the clock since the last look; empty: it went on."""
+        offset_s = self._wall() - self._steady()
+        jump_s, self._offset_s = offset_s - self._offset_s, offset_s
+        if abs(jump_s) < _JUMP_S:
+            return ""
+        way = "forward" if jump_s > 0 else "back"
+        return (
+            f"the clock of this machine was set {way} by {as_duration(abs(jump_s))} (or the machine was suspended): "
+            "times in messages and files jump, and nothing else depends on it"
+        )
+
+
 def show(live: LiveLine, notifier: Notifier, sentence: str) -> None:
     """Shows what a main loop sees, and feeds the watchdog of systemd with it."""
+    if jump := live.clock.look():
+        live.say(jump)
     live.show(sentence)
     notifier.alive(lambda: sentence)
     if notifier.problem:

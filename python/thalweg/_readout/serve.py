@@ -22,7 +22,8 @@ _LARGEST_RUN = 2**32 - 1
 _VERBS = ("configure", "start", "pause", "resume", "stop")
 _FATES = ("cleared", "evicted", "skipped", "kept", "discarded")  # what became of fragments that were built
 _ODD_GROUP_COUNTS = ("absent", "evicted", "timed_out", "overflows", "jumps", "hook_failures", "hook_overruns")
-_PATHS = ("delivered", "duplicate", "late", "out_of_window", "orphaned")
+_ODD_PATHS = ("duplicate", "late", "out_of_window", "orphaned")
+_PATHS = ("delivered", *_ODD_PATHS, "left")
 _DAMAGES = (
     *("sequence_gaps", "lost_blocks", "bad_blocks", "dropped_chunks", "undefined"),
     *("crc_errors", "errors", "truncated", "busy", "deaths"),
@@ -103,7 +104,7 @@ class HandlerReport:
         """Returns each count of what should not be, with its name. The data are there and marked, or were never ours,
         so they do not change the exit code."""
         of_groups = [(count, self.of_groups(count)) for count in _ODD_GROUP_COUNTS]
-        of_streams = [(count, self.of_streams(count)) for count in (*_PATHS[1:], *_DAMAGES)]
+        of_streams = [(count, self.of_streams(count)) for count in (*_ODD_PATHS, *_DAMAGES)]
         builder = [(count, getattr(self.counts.builder, count)) for count in _ODD_BUILDER_COUNTS]
         return [f"{number:,} {count.replace('_', ' ')}" for count, number in of_groups + of_streams + builder if number]
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <sys/prctl.h>
+#include <vector>
 
 #include "thalweg/base/clock.h"
 #include "thalweg/felix/walk.h"
@@ -50,6 +51,53 @@ void Builder::stop(std::uint64_t drain_ns) {
     }
 }
 
+void Builder::complete_newest(std::uint64_t patience_ns) {
+    auto const newest = newest_event();
+    std::vector<std::uint64_t> cursors;
+    for (auto const& thread : threads_) cursors.push_back(thread->position);
+    bool const has_read_all = std::ranges::all_of(cursors, [&](auto cursor) { return cursor >= end_; });
+    if (newest == 0 || !has_read_all) return; // otherwise an index is full
+    // A packet of the event behind the newest one may have begun in a block that the card has already back.
+    auto const left_from = newest + 2;
+    for (auto const& thread : threads_)
+        for (auto* const group : thread->groups) group->leave_from(left_from);
+    auto const begin_ns = base::monotonic_ns();
+    for (auto now = begin_ns; now - begin_ns < patience_ns && !is_cut_short_; now = base::monotonic_ns()) {
+        bool const more_may_come = !reader_.stopped() && reader_.heartbeat_age_ns() < felix::kCardGoneNs;
+        bool const has_room = walk_on(cursors);
+        for (auto const& thread : threads_)
+            for (auto* const group : thread->groups) group->tick(thread->clock_ns + (now - begin_ns));
+        if (!more_may_come || !has_room || is_closed_before(left_from)) return;
+        sleep_ns(options_.poll_ns);
+    }
+}
+
+std::uint64_t Builder::newest_event() const {
+    std::uint64_t newest = 0;
+    for (auto const& thread : threads_)
+        for (auto const* const group : thread->groups) newest = std::max(newest, group->newest_event());
+    return newest;
+}
+
+bool Builder::is_closed_before(std::uint64_t event) const {
+    return std::ranges::all_of(threads_, [event](auto const& thread) {
+        return std::ranges::all_of(thread->groups,
+                                   [event](auto const* group) { return group->closed_event() >= event; });
+    });
+}
+
+// Reads what there is now for all groups. Returns false if an index is full.
+bool Builder::walk_on(std::vector<std::uint64_t>& cursors) {
+    bool has_room = true;
+    for (std::size_t index = 0; index < threads_.size(); ++index) {
+        auto& cursor = cursors[index];
+        auto const published = reader_.published(cursor);
+        cursor = walk(*threads_[index], index == 0, cursor, published);
+        has_room &= cursor == published;
+    }
+    return has_room;
+}
+
 void Builder::cut_short() { is_cut_short_ = true; }
 
 void Builder::run(BuildThread& thread, std::size_t index) {
@@ -90,7 +138,11 @@ void Builder::run(BuildThread& thread, std::size_t index) {
         read = 0;
         sleep_ns(slept_ns);
     }
-    for (auto* const group : thread.groups) group->let_go();
+    for (auto* const group : thread.groups) {
+        group->let_go();
+        group->tick(clock_ns);
+    }
+    thread.clock_ns = clock_ns;
     store_position(thread, cursor);
     release();
     thread.cpu_ns.set(base::thread_cpu_ns());

@@ -42,6 +42,12 @@ class Builder {
     void pause(bool paused) { paused_ = paused; }
     // Reads what the card has written, for at most `drain_ns` if an index is full, and ends the threads.
     void stop(std::uint64_t drain_ns);
+    // Call it after stop(). The links of an event have not come equally far, so the newest events are not complete yet:
+    // reads on, for at most `patience_ns`, until they are closed. Their blocks stay in the buffer, because they have
+    // packets of later events, too, which the next reader takes.
+    void complete_newest(std::uint64_t patience_ns);
+    // Notes for the next reader that all events before this one are closed.
+    void note_closed(std::uint64_t event) { reader_.set_closed_event(event); }
     // Lets `stop`, in another thread, wait no longer for room in an index.
     void cut_short();
 
@@ -61,12 +67,16 @@ class Builder {
         std::vector<Group*> groups;
         Group* full = nullptr;                   // the group that had no room at the last try
         std::atomic<std::uint64_t> position = 0; // this thread needs no block before it
+        std::uint64_t clock_ns = 0;              // the clock of its groups when the thread ended
         base::SharedNumber blocks, foreign_blocks, bad_headers, busy_ns, cpu_ns;
         std::jthread thread;
     };
 
     void run(BuildThread& thread, std::size_t index);
     std::uint64_t walk(BuildThread& thread, bool counts_strangers, std::uint64_t begin, std::uint64_t end);
+    bool walk_on(std::vector<std::uint64_t>& cursors);
+    std::uint64_t newest_event() const;
+    bool is_closed_before(std::uint64_t event) const;
     ReadPace pace_of(BuildThread const& thread) const;
     void let_go_of_old(BuildThread& thread, std::uint64_t cursor);
     void store_position(BuildThread& thread, std::uint64_t cursor);

@@ -131,6 +131,11 @@ void Group::finish() {
     publish();
 }
 
+void Group::leave_from(std::uint64_t event) {
+    let_go();
+    stretches_.leave_from(event);
+}
+
 void Group::begin_epoch(std::uint64_t first_ticks) {
     if (stretches_.have_begun()) finish();
     stretches_.begin_epoch(first_ticks);

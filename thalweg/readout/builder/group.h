@@ -54,6 +54,9 @@ class Group {
     std::uint64_t next_epoch() const { return stretches_.numbers().epoch_behind(stretches_.current().newest_event()); }
     // The card was restarted: its event numbers begin again, in this epoch.
     void begin_epoch(std::uint64_t first_ticks);
+    // The run is about to end: events from this one on are left to the next reader of the buffer, and those before it
+    // may still become complete.
+    void leave_from(std::uint64_t event);
     // Closes everything. No more blocks will come.
     void finish();
     // Returns whether the ring is full of closed events that a reader still needs, and not of events under

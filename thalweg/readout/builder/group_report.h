@@ -16,6 +16,7 @@ struct PacketCounters {
     base::SharedNumber out_of_window; // packets of an event that is too far away
     // Packets without trigger information, or of a jump that the other streams did not make.
     base::SharedNumber orphaned;
+    base::SharedNumber left; // packets behind the end of the run: the next reader of the buffer takes them
 };
 
 struct StreamReport {
@@ -24,11 +25,11 @@ struct StreamReport {
     bool live = false;
     std::uint64_t deaths = 0; // how often the stream ceased to be live
     std::uint64_t packets = 0, payload_bytes = 0;
-    std::uint64_t delivered = 0, duplicate = 0, late = 0, out_of_window = 0, orphaned = 0;
+    std::uint64_t delivered = 0, duplicate = 0, late = 0, out_of_window = 0, orphaned = 0, left = 0;
     std::uint64_t blocks = 0, sequence_gaps = 0, lost_blocks = 0, bad_blocks = 0, dropped_chunks = 0;
     std::uint64_t crc_errors = 0, errors = 0, truncated = 0, busy = 0, timeouts = 0, undefined = 0;
 
-    bool balances() const { return packets == delivered + duplicate + late + out_of_window + orphaned; }
+    bool balances() const { return packets == delivered + duplicate + late + out_of_window + orphaned + left; }
 };
 
 struct GroupReport {

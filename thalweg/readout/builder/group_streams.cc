@@ -89,7 +89,7 @@ bool GroupStreams::balances(std::size_t index, std::uint64_t undecided) const {
     auto const& out = streams_[index]->counters;
     return streams_[index]->decoder.counters().packets.get() == out.delivered.get() + out.duplicate.get() +
                                                                     out.late.get() + out.out_of_window.get() +
-                                                                    out.orphaned.get() + undecided;
+                                                                    out.orphaned.get() + out.left.get() + undecided;
 }
 
 std::vector<StreamReport> GroupStreams::report() const {
@@ -108,6 +108,7 @@ std::vector<StreamReport> GroupStreams::report() const {
                            .late = out.late.get(),
                            .out_of_window = out.out_of_window.get(),
                            .orphaned = out.orphaned.get(),
+                           .left = out.left.get(),
                            .blocks = in.blocks.get(),
                            .sequence_gaps = in.sequence_gaps.get(),
                            .lost_blocks = in.lost_blocks.get(),

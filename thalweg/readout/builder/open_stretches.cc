@@ -13,11 +13,18 @@ OpenStretches::OpenStretches(GroupContext& context, GroupStreams& streams, Fragm
 
 Window OpenStretches::window() const {
     if (!begun_) return {.newest = current_.newest_event(), .shift = 0, .low = 0, .room = 0, .limit = 0};
-    return current_.window(closer_.watermark(), room_.end(), context_.options.index.window_events);
+    auto window = current_.window(closer_.watermark(), room_.end(), context_.options.index.window_events);
+    window.limit = std::min(window.limit, left_from_);
+    window.room = std::min(window.room, left_from_ - std::min(left_from_, window.low));
+    return window;
 }
 
 void OpenStretches::place(std::size_t index, felix::Packet const& packet, PacketKey const& key) {
     auto& stream = streams_[index];
+    if (is_left(key.raw)) {
+        stream.counters.left.add(1);
+        return;
+    }
     if (!begun_) {
         if (was_closed_before(stream, key.raw)) {
             stream.counters.late.add(1);
@@ -42,6 +49,11 @@ void OpenStretches::place(std::size_t index, felix::Packet const& packet, Packet
     bool const is_ahead = event > current_.newest_event() || !current_.is_announced();
     propose_jump(is_ahead ? event : event + numbers_.events_of_an_epoch());
     if (!place_in_candidate(index, packet, key)) stream.counters.out_of_window.add(1);
+}
+
+// A run that is about to end begins no event, so all packets of a group that has not begun are left, too.
+bool OpenStretches::is_left(std::uint32_t raw) const {
+    return left_from_ != ~0ull && (!begun_ || numbers_.event_of(raw, current_.newest_event()) >= left_from_);
 }
 
 // Places a packet in the newest stretch, or in the one before it while that one is open.

@@ -47,6 +47,8 @@ class OpenStretches {
     void close(bool finishing);
     // The card was restarted: its event numbers begin again, in this epoch. Call it after everything is closed.
     void begin_epoch(std::uint64_t first_ticks);
+    // From now on packets of this event, and of later ones, are left to the next reader of the buffer.
+    void leave_from(std::uint64_t event) { left_from_ = event; }
 
   private:
     struct PlacedPacket {
@@ -62,6 +64,7 @@ class OpenStretches {
     bool has_fallen_back(GroupStream& stream) const;
     std::uint64_t first_event_of(std::uint32_t raw) const;
     bool was_closed_before(GroupStream& stream, std::uint32_t raw) const;
+    bool is_left(std::uint32_t raw) const;
     void begin(std::uint32_t raw);
     void close_old(std::uint64_t passed, bool finishing);
     void check() const;
@@ -89,6 +92,7 @@ class OpenStretches {
     std::optional<JumpCandidate> candidate_;
     bool begun_ = false;
     std::uint64_t jumped_ns_ = 0;
+    std::uint64_t left_from_ = ~0ull; // an event
     base::SharedNumber jumps_;
 };
 

@@ -30,23 +30,20 @@ void check(ClientOptions const& options) {
     if (!(options.sample_fraction > 0 && options.sample_fraction <= 1))
         base::fail_usage({fmt::format("a sample of {} of the ranges cannot be taken", options.sample_fraction),
                           "more than 0 and at most 1 can"});
-    if (options.token.size() > 256) base::fail_usage({"the token is longer than 256 bytes"});
+    if (options.token.size() > kMaxTokenBytes) base::fail_usage({"the token is longer than 256 bytes"});
 }
 
 } // namespace
 
 Client::State::State(ClientOptions const& given)
-    : options(given), requests(given.credit_bytes), sampler(given.sample_fraction, given.range_events),
-      assembler(given.handlers.size(), counters) {
+    : options(given), token(given.token, given.token_file), requests(given.credit_bytes),
+      sampler(given.sample_fraction, given.range_events), assembler(given.handlers.size(), counters) {
     check(options);
     if (options.find_credit) {
         credit_finder.emplace(options.credit_bytes);
         requests.set_credit(credit_finder->credit_bytes());
     }
     for (auto& word : client_id) word = base::random_word();
-    Hello const head{options.role, static_cast<std::uint32_t>(options.token.size()), {client_id[0], client_id[1]}};
-    for (auto const part : {std::as_bytes(std::span(&head, 1)), std::as_bytes(std::span(options.token))})
-        hello.insert(hello.end(), part.begin(), part.end());
     most_message_bytes = options.credit_bytes + (1 << 20);
     std::vector<transport::MovingAddress> addresses;
     for (auto const& text : options.handlers) {
@@ -56,11 +53,12 @@ Client::State::State(ClientOptions const& given)
         handler.away_since_ns = base::monotonic_ns();
         for (std::uint32_t i = 0; i < options.connections; ++i) {
             connections.push_back({ClientLink(address, poller, by_key.size()), handlers.size() - 1});
+            connections.back().token = options.token;
             by_key.push_back(&connections.back());
             handler.connections.push_back(&connections.back());
         }
     }
-    lease_renewer.emplace(addresses, hello, options.longest_callback_ns);
+    lease_renewer.emplace(addresses, hello_with(options.token), options.longest_callback_ns);
     publish_away();
 }
 
@@ -154,7 +152,8 @@ void Client::State::stood_still(std::uint64_t since_ns, std::uint64_t now) {
         if (begin_ns != 0) begin_ns = std::min(now, begin_ns + (now - since_ns));
     };
     requests.visit([&](Request& request) { later(request.sent_ns); });
-    for (auto& handler : handlers) later(handler.away_since_ns), later(handler.without_run_since_ns);
+    for (auto& handler : handlers)
+        later(handler.away_since_ns), later(handler.without_run_since_ns), later(handler.over_since_ns);
     for (auto& range : ranges)
         for (std::size_t handler = 0; handler < handlers.size(); ++handler) later(range.part(handler).waiting_since_ns);
 }
@@ -257,10 +256,18 @@ void Client::State::publish_away() {
 void Client::State::hand_on(EventSink const& sink) {
     for (auto range = ranges.begin(); range != ranges.end();) {
         auto const next = std::next(range);
-        if (range->is_whole()) {
-            bool const is_anything_left = assembler.hand_on(*range, sink);
+        auto const& id = range->id();
+        auto const count = range->whole_before() - id.first;
+        bool const is_whole = count == id.count;
+        // A handler that drains waits until its part of these events is safe.
+        if (is_whole || (count > range->told && waits_for_return(*range))) {
+            bool const is_anything_left = assembler.hand_on(*range, count, sink);
             if (!is_anything_left) sampler.has_fallen_behind();
-            if (sink.end_of_range && options.role == ClientRole::collector) sink.end_of_range(range->id());
+            if (sink.end_of_range && options.role == ClientRole::collector)
+                sink.end_of_range({id.run, id.first + range->told, count - range->told});
+            range->told = count;
+        }
+        if (is_whole) {
             range->give_back(pool);
             spare_ranges.splice(spare_ranges.begin(), ranges, range);
         }
@@ -271,6 +278,7 @@ void Client::State::hand_on(EventSink const& sink) {
 void Client::State::publish() {
     counters.max_outstanding_bytes = requests.credit().most_bytes();
     published.set_counters(counters);
+    published.set_missing_parts(assembler.missing_parts());
 }
 
 void Client::State::begin_run(std::uint32_t number) {
@@ -279,6 +287,12 @@ void Client::State::begin_run(std::uint32_t number) {
 }
 
 ClientCounters Client::counters() const { return state_->published.counters(); }
+
+std::vector<MissingParts> Client::missing_parts() const {
+    auto parts = state_->published.missing_parts();
+    for (std::size_t i = 0; i < parts.size(); ++i) parts[i].address = state_->handlers[i].address;
+    return parts;
+}
 
 std::uint32_t Client::run_number() const { return state_->published.run(); }
 
@@ -300,17 +314,27 @@ std::vector<trace::Sample> Client::samples() const {
                              {},
                              static_cast<double>(value)};
     };
-    return {counter("events", "Events handed on.", now.events),
-            counter("incomplete_events", "Events handed on with something missing.", now.incomplete),
-            counter("absent_events", "Events without any packet.", now.absent),
-            counter("evicted_events", "Events that were evicted before they were asked for.", now.evicted),
-            counter("lost_events", "Events that were lost with a handler.", now.lost),
-            counter("left_behind_events", "Events that the first handler did not have.", now.left_behind),
-            counter("duplicate_events", "Events that arrived again, and were not handed on again.", now.duplicates),
-            counter("fragments", "Fragments handed on.", now.fragments),
-            counter("bytes", "Size of these fragments, in bytes.", now.bytes),
-            counter("wrong_fragments", "Damaged fragments, which were left out.", now.wrong),
-            counter("reconnects", "Lost connections.", now.reconnects)};
+    std::vector<trace::Sample> samples{
+        counter("events", "Events handed on.", now.events),
+        counter("incomplete_events", "Events handed on with something missing.", now.incomplete),
+        counter("absent_events", "Events without any packet.", now.absent),
+        counter("evicted_events", "Events that were evicted before they were asked for.", now.evicted),
+        counter("lost_events", "Events that were lost with a handler.", now.lost),
+        counter("left_behind_events", "Events that the first handler did not have.", now.left_behind),
+        counter("duplicate_events", "Events that arrived again, and were not handed on again.", now.duplicates),
+        counter("too_late_events", "Those of them with a part that the event had lacked.", now.too_late),
+        counter("fragments", "Fragments handed on.", now.fragments),
+        counter("bytes", "Size of these fragments, in bytes.", now.bytes),
+        counter("wrong_fragments", "Damaged fragments, which were left out.", now.wrong),
+        counter("reconnects", "Lost connections.", now.reconnects)};
+    for (auto const& each : missing_parts()) {
+        for (auto const& [what, count] : {std::pair{"all", each.without}, {"some", each.in_part}}) {
+            auto& sample = samples.emplace_back(
+                counter("missing_parts", "Events handed on that lack all or some of a handler's part.", count));
+            sample.labels = {{"handler", each.address}, {"part", what}};
+        }
+    }
+    return samples;
 }
 
 } // namespace thalweg::readout

@@ -20,6 +20,9 @@ namespace thalweg::readout {
 struct ClientOptions {
     std::vector<std::string> handlers; // addresses; the first handler gives ranges away
     std::string token;
+    std::string token_file; // where it comes from: it is read again if a handler refuses the token; empty: never
+    // run() throws if a handler that knew the client refuses it for so long.
+    std::uint64_t token_ns = 120'000'000'000;
     std::uint32_t range_events = 256;      // limit of one request
     std::uint64_t credit_bytes = 32 << 20; // limit of bytes that are requested and not received, over all handlers
     bool find_credit = false; // the client finds how much of `credit_bytes` it uses, from goodput and delay
@@ -30,6 +33,9 @@ struct ClientOptions {
     std::uint64_t give_up_ns = 0; // run() throws if a handler is away for so long; 0: it waits without limit
     // An event that a handler has not closed so long after it was asked counts as lost.
     std::uint64_t patience_ns = 10'000'000'000;
+    // A handler that has ended its run while the first one goes on is expected back within this time: until then later
+    // events wait for it, and then they are handed on without it.
+    std::uint64_t return_ns = 30'000'000'000;
     std::uint64_t answer_ns = 5'000'000'000; // an answer may be so late after the deadline; then the client reconnects
     // The longest callback. The client keeps its ranges while a callback runs, but no longer than this: it then counts
     // as hung.
@@ -59,7 +65,8 @@ struct RangeId {
 // The functions that get the events. The thread of run() calls them.
 struct EventSink {
     std::function<void(Event const&)> event;
-    // All events of a range were handed on. When they are safe, give the range (or its first events) to Client::commit.
+    // All events of a range were handed on, or its first ones if the others have to wait for a handler that has ended
+    // its run. When they are safe, give the range (or its first events) to Client::commit.
     std::function<void(RangeId const&)> end_of_range;
     // Called every few milliseconds, also when no events come.
     std::function<void()> idle;
@@ -79,13 +86,22 @@ struct ClientCounters {
     std::uint64_t left_behind = 0; // events of ranges that another handler than the first one gave
     std::uint64_t again = 0;       // events of ranges that another collector had before
     std::uint64_t duplicates = 0;  // events that this client had handed on before, and left out now
+    std::uint64_t too_late = 0;    // those of them that had a part which the event lacked when it was handed on
     std::uint64_t fragments = 0;
     std::uint64_t bytes = 0;
     std::uint64_t wrong = 0; // fragments that differ from their header, or belong to another event
     std::uint64_t reconnects = 0;
+    std::uint64_t tokens_read = 0;    // how often `token_file` had another token
     std::uint64_t gaps = 0;           // events between two ranges that no handler knows any more
     std::uint64_t refused_clears = 0; // ranges that are safe here although a handler keeps them for another collector
     std::uint64_t max_outstanding_bytes = 0;
+};
+
+// What events that were handed on lack of one handler. An event may lack something of several.
+struct MissingParts {
+    std::string address;
+    std::uint64_t without = 0; // events that have nothing of it
+    std::uint64_t in_part = 0; // events of which it had less than all
 };
 
 // A handler to which a client has no connection.
@@ -115,8 +131,9 @@ class Client {
     // were not committed are given back by the destructor; until then they stay with this client for one more lease.
     bool settle(std::uint64_t timeout_ns);
 
-    ClientCounters counters() const;  // from any thread
-    std::uint32_t run_number() const; // 0: not known yet
+    ClientCounters counters() const;                 // from any thread
+    std::vector<MissingParts> missing_parts() const; // of each handler
+    std::uint32_t run_number() const;                // 0: not known yet
     std::vector<AwayHandler> away() const;
     std::string waiting_for() const; // handlers that are away, and why; empty: none
     std::vector<trace::Sample> samples() const;

@@ -13,6 +13,7 @@ namespace {
 constexpr std::uint32_t kMostFailures = 5; // for one request; then the handler counts as unable to answer it
 constexpr std::uint64_t kPauseNs = 1'000'000;
 constexpr std::uint64_t kHandBackNs = 200'000'000;
+constexpr std::uint64_t kAskAgainNs = 500'000'000; // a handler whose run was over: it may have begun another one
 
 template <class T> T body_of(ReceivedMessage const& message) {
     if (message.head.length_bytes < sizeof(T)) base::fail_data({"it sent a message that is too short"});
@@ -106,7 +107,8 @@ void Client::State::on_welcome(HandlerConnection& connection, ReceivedMessage co
     auto& handler = handlers[connection.handler];
     bool const is_new = handler.welcome.instance != 0 && handler.welcome.instance != welcome.instance;
     handler.welcome = welcome;
-    handler.away_since_ns = 0;
+    handler.away_since_ns = handler.refused_since_ns = 0;
+    if (token.has_changed()) lease_renewer->says(connection.handler, hello_with(connection.token));
     connection.link.greeted();
     if (options.role == ClientRole::collector) connection.link.ask_for_memory(memory_to_ask());
     most_message_bytes =
@@ -135,13 +137,12 @@ void Client::State::begun_anew(std::size_t handler, Welcome const& welcome) {
     auto const is_over = [&](RangeId const& id) { return welcome.run != 0 && welcome.run != id.run; };
     it.clears.drop_held(is_over);
     it.run = 0;
+    it.over_since_ns = 0;
     it.has_no_rest = is_over({run, 0, 0});
     it.anew_until = taken_events.end();
     for (auto& range : ranges) {
-        auto& part = range.part(handler);
-        requests.forget(part.tag);
-        part.tag = 0;
-        part.begun_anew = true;
+        requests.forget(range.part(handler).tag);
+        range.begin_anew(handler);
         if (is_over(range.id())) range.lose(handler, ~0ull);
     }
     // The handler's other connections belong to the process that has ended.
@@ -161,6 +162,7 @@ bool Client::State::has_ended(std::uint64_t now) {
 }
 
 void Client::State::on_left_behind(RemoteHandler& handler, Request const& request, Taken const& taken) {
+    note_over(handler, taken.is_over != 0);
     handler.has_no_rest = taken.ended != 0 && taken.count == 0;
     if (taken.count == 0) {
         handler.next_rest_ns = base::monotonic_ns() + kPauseNs;
@@ -191,6 +193,7 @@ void Client::State::on_taken(Request const& request, ReceivedMessage const& mess
                          fmt::format("{} were asked for", request.keys.size())});
     check_size(taken);
     if (handler != 0) return on_left_behind(handlers[handler], request, taken);
+    note_over(handlers[0], taken.is_over != 0);
     ended = taken.ended != 0 && taken.count == 0;
     if (taken.count == 0) {
         take_few = true;
@@ -254,11 +257,16 @@ void Client::State::on_events(Request const& request, ReceivedMessage message) {
         return part_failed(range, index);
     }
     auto& part = range.part(index);
+    if (part.is_behind_end) {
+        note_over(handler, true);
+        part.ask_again_ns = now + kAskAgainNs;
+    }
     handler.without_run_since_ns = 0;
     if (std::exchange(handler.run, range.id().run) != range.id().run)
         for (auto const& cleared : handler.clears.take_held()) clear(handler, {cleared});
     if (taken == 0) {
-        if (now - part.waiting_since_ns > options.patience_ns) range.lose(index, range.end());
+        bool const is_late = part.waiting_since_ns != 0 && now - part.waiting_since_ns > options.patience_ns;
+        if (is_late) range.lose(index, range.end());
         return;
     }
     // The estimate rises at once and falls slowly: an answer that is cut short costs another round trip.
@@ -285,6 +293,7 @@ void Client::State::on_refused(HandlerConnection& connection, Request const* req
     auto const words = message.body().subspan(sizeof refused);
     std::string const why(reinterpret_cast<char const*>(words.data()), words.size());
     auto& handler = handlers[connection.handler];
+    if (refused.why == Refusal::not_allowed && tries_another_token(connection, why)) return;
     if (refused.why == Refusal::not_allowed || refused.why == Refusal::not_owner)
         base::fail_usage({"handler " + handler.address + " refuses this client", why});
     if (refused.why == Refusal::busy || refused.why == Refusal::malformed) {

@@ -17,7 +17,7 @@ constexpr std::uint32_t kTakeDeadlineMs = 50; // then a shorter range is better 
 } // namespace
 
 void Client::State::greet(HandlerConnection& connection) {
-    connection.link.queue(MessageType::hello, 0, hello, {});
+    connection.link.queue(MessageType::hello, 0, hello_with(connection.token), {});
     connection.link.flush();
 }
 
@@ -44,8 +44,9 @@ void Client::State::ask(bool take_more) {
 void Client::State::take_ranges() {
     auto& connection = handlers[0].first_connection();
     if (!connection.is_ready() || base::monotonic_ns() < next_take_ns) return;
-    while (ranges.size() + takes < options.ranges_in_flight) {
-        std::vector<RangeKey> keys(std::min(options.ranges_in_flight - ranges.size() - takes, kMaxRequestRanges));
+    for (auto room = room_for_takes(); room > 0;) {
+        std::vector<RangeKey> keys(std::min(room, kMaxRequestRanges));
+        room -= keys.size();
         std::ranges::generate(keys, random_key);
         std::vector<RangeSeal> seals(keys.size());
         std::ranges::transform(keys, seals.begin(), seal_of);
@@ -100,16 +101,11 @@ void Client::State::own(Taken const& taken, RangeKey const& key) {
     add_range(id, seal_of(key));
 }
 
-bool Client::State::is_over_and_away(std::size_t index) const {
-    auto const& handler = handlers[index];
-    bool const is_away = handler.away_since_ns != 0 && !handler.is_ready();
-    return is_away && (index == 0 ? ended : handler.has_no_rest);
-}
-
 void Client::State::add_range(RangeId const& id, RangeSeal const& seal) {
     if (spare_ranges.empty()) spare_ranges.emplace_back();
     ranges.splice(ranges.end(), spare_ranges, spare_ranges.begin());
     ranges.back().begin(id, seal, handlers.size());
+    ranges.back().stops_at_end = options.role == ClientRole::collector;
 }
 
 // Returns the part of the credit that one handler may use.
@@ -124,16 +120,13 @@ bool Client::State::request(ClientRange& range, std::size_t index) {
     auto& handler = handlers[index];
     auto const slot = range.id().first / options.range_events % handler.connections.size();
     auto& connection = *handler.connections[slot];
-    if (is_over_and_away(index)) {
-        if (range.left_behind) { // it gave away all that it had, so it knows nothing of this range
-            range.has_nothing(index);
-        } else if (base::monotonic_ns() > handler.away_since_ns + options.patience_ns) {
-            range.lose(index, range.end());
-        }
-        return true;
-    }
-    if (!connection.is_ready() || base::monotonic_ns() < handler.next_ask_ns) return true;
+    auto const now = base::monotonic_ns();
     auto& part = range.part(index);
+    if (is_behind_end(range, index)) {
+        look_at_end(range, index, now);
+        if (!range.wants(index) || now < part.ask_again_ns) return true;
+    }
+    if (!connection.is_ready() || now < handler.next_ask_ns) return true;
     auto const count = range.end() - part.next;
     auto const limit = requests.credit().limit_bytes();
     auto const bytes = std::min({handler.bytes_to_ask(count, share_of_handler()), limit, kMostAnswerBytes});

@@ -22,8 +22,10 @@ TEST(OwnRanges, ARangeIsCommittedOnceForEachKeyAndMayBeCutShort) {
     ASSERT_EQ(committed.size(), 2u);
     EXPECT_EQ(committed[0].id.count, 6u);
     EXPECT_NE(committed[0].key, committed[1].key);
-    EXPECT_EQ(ranges.oldest().id.first, 110u);
+    EXPECT_EQ(ranges.oldest().id.first, 106u) << "the rest of it";
     EXPECT_TRUE(ranges.commit({2, 110, 10}).empty()) << "of another run";
+    EXPECT_EQ(ranges.commit({1, 106, 4}).size(), 2u) << "under the same keys";
+    EXPECT_EQ(ranges.oldest().id.first, 110u);
 }
 
 TEST(OwnRangesDeathTest, MoreThanWasTakenIsNotCommitted) {

@@ -25,20 +25,27 @@ void ClientRange::begin(RangeId const& id, RangeSeal const& seal, std::size_t ha
     THALWEG_ASSERT(memories_.empty(), "a range is used again after its memory was given back");
     id_ = id;
     seal_ = seal;
-    requested_ns_ = handed_on = 0;
-    left_behind = false;
+    requested_ns_ = handed_on = told = 0;
+    left_behind = stops_at_end = false;
     parts_.assign(handlers, {.next = id.first});
     pieces_.assign(handlers * id.count, {});
     arrived_ns_.assign(id.count, 0);
 }
 
-bool ClientRange::is_whole() const {
-    return std::all_of(parts_.begin(), parts_.end(), [&](HandlerProgress const& part) { return part.next >= end(); });
+std::uint64_t ClientRange::whole_before() const { return std::ranges::min(parts_, {}, &HandlerProgress::next).next; }
+
+void ClientRange::begin_anew(std::size_t handler) {
+    auto& part = parts_[handler];
+    part.tag = 0;
+    part.begun_anew = true;
+    part.is_behind_end = false;
+    part.waiting_since_ns = 0;
 }
 
 std::uint64_t ClientRange::accept(std::size_t handler, std::span<std::byte const> body, MessageMemory& memory,
                                   MessagePool& pool, std::uint64_t now_ns) {
     auto& part = parts_[handler];
+    auto const answer_bytes = body.size();
     auto const answer = take<EventsHead>(body);
     if (answer.run != id_.run || answer.first != part.next || answer.next < answer.first || answer.next > end() ||
         answer.count != answer.next - answer.first) {
@@ -47,12 +54,15 @@ std::uint64_t ClientRange::accept(std::size_t handler, std::span<std::byte const
              fmt::format("event {} and more of run {} were asked for", part.next, id_.run)});
     }
     auto next = answer.first;
+    part.is_behind_end = false;
     for (; next < answer.next; ++next) {
         auto const record = take<EventRecord>(body);
         if (record.event != next || record.bytes > body.size() || record.state > EventState::not_yet)
             base::fail_data({fmt::format("an answer is wrong at event {}", next),
                              fmt::format("it says event {} of {} bytes", record.event, record.bytes)});
-        if (record.state == EventState::not_yet) break; // it is requested again, with all events behind it
+        part.is_behind_end = stops_at_end && record.is_behind_end != 0;
+        // It is requested again, with all events behind it.
+        if (part.is_behind_end || record.state == EventState::not_yet) break;
         auto const index = next - id_.first;
         bool const lost = part.begun_anew && record.state == EventState::absent;
         pieces_[handler * id_.count + index] = {body.data(), record.bytes, record.fragments, record.state, lost};
@@ -64,12 +74,15 @@ std::uint64_t ClientRange::accept(std::size_t handler, std::span<std::byte const
     THALWEG_ASSERT(part.next <= next && next <= end(), "a handler's progress in a range only advances");
     part.next = next;
     if (taken > 0) {
-        part.waiting_since_ns = 0;
         memories_.push_back(std::move(memory));
+        held_bytes_ += answer_bytes;
     } else {
         pool.give_back(std::move(memory));
-        if (part.waiting_since_ns == 0) part.waiting_since_ns = now_ns;
     }
+    if (taken > 0 || part.is_behind_end)
+        part.waiting_since_ns = 0;
+    else if (part.waiting_since_ns == 0)
+        part.waiting_since_ns = now_ns;
     return taken;
 }
 
@@ -83,6 +96,7 @@ void ClientRange::lose(std::size_t handler, std::uint64_t before) {
 void ClientRange::give_back(MessagePool& pool) {
     for (auto& memory : memories_) pool.give_back(std::move(memory));
     memories_.clear();
+    held_bytes_ = 0;
 }
 
 } // namespace thalweg::readout

@@ -37,6 +37,8 @@ class ClientRange {
         std::uint32_t tag = 0;              // tag of the current request; 0: none
         std::uint32_t failures = 0;         // requests without a usable answer
         std::uint64_t waiting_since_ns = 0; // since then it has not closed `next`; 0: it does not report so
+        bool is_behind_end = false;         // its run was over before `next`
+        std::uint64_t ask_again_ns = 0;     // if so: when it is asked again, because it may have begun anew
         // It was restarted after the client got the range: events that it does not know are lost.
         bool begun_anew = false;
     };
@@ -47,7 +49,9 @@ class ClientRange {
     std::uint64_t end() const { return id_.first + id_.count; }
     HandlerProgress& part(std::size_t handler) { return parts_[handler]; }
     bool wants(std::size_t handler) const { return parts_[handler].tag == 0 && parts_[handler].next < end(); }
-    bool is_whole() const;
+    bool is_whole() const { return whole_before() >= end(); }
+    // Returns the first event for which an answer is missing.
+    std::uint64_t whole_before() const;
 
     void asked(std::uint64_t now_ns) { requested_ns_ = requested_ns_ == 0 ? now_ns : requested_ns_; }
     // Takes an answer up to the first event that is not closed yet; `memory` holds it. Returns the number of events
@@ -58,6 +62,10 @@ class ClientRange {
     void has_nothing(std::size_t handler) { parts_[handler].next = end(); }
     // Gives up all events before `before` that this handler has not sent.
     void lose(std::size_t handler, std::uint64_t before);
+    // The handler was restarted, and is asked for the rest.
+    void begin_anew(std::size_t handler);
+    // Returns the size of the answers that it holds.
+    std::uint64_t held_bytes() const { return held_bytes_; }
 
     EventPart const& event_part(std::size_t handler, std::uint64_t index) const {
         return pieces_[handler * id_.count + index];
@@ -66,7 +74,9 @@ class ClientRange {
     void give_back(MessagePool& pool);
 
     std::uint64_t handed_on = 0; // number of its events
+    std::uint64_t told = 0;      // number of its events for which EventSink::end_of_range was called
     bool left_behind = false;    // another handler than the first one gave it
+    bool stops_at_end = false;   // events behind the end of a handler's run are not taken as absent
 
   private:
     RangeId id_;
@@ -76,6 +86,7 @@ class ClientRange {
     std::vector<EventPart> pieces_;         // by handler, then by event
     std::vector<std::uint64_t> arrived_ns_; // for each event, when its last part arrived
     std::vector<MessageMemory> memories_;
+    std::uint64_t held_bytes_ = 0;
 };
 
 } // namespace thalweg::readout

@@ -11,6 +11,9 @@
 //   committed     clear() tells each handler; on_cleared() notes the answer
 //                 refused or away: PendingClears, clear_again(). given back: part() sends a bye
 //
+// A handler whose run is over while the first one's goes on may come back, as a new process that reads its buffer on
+// (client_return.cc). Ranges that wait for it alone do not count as in flight, and their first events are handed on.
+//
 // Invariants:
 //   1. A range is committed only after all its events were handed on and the sink says that they are durable.
 //   2. Every range that a handler gave is in `uncommitted` until it is committed, or given back by the bye.
@@ -28,6 +31,7 @@
 
 #include "thalweg/readout/client/client.h"
 #include "thalweg/readout/client/client_range.h"
+#include "thalweg/readout/client/client_token.h"
 #include "thalweg/readout/client/credit_finder.h"
 #include "thalweg/readout/client/event_assembler.h"
 #include "thalweg/readout/client/lease_renewer.h"
@@ -76,8 +80,18 @@ struct Client::State {
     std::uint32_t add_request(Request request);
     void add_range(RangeId const& id, RangeSeal const& seal);
     void own(Taken const& taken, RangeKey const& key);
+    std::size_t room_for_takes();
     bool is_over_and_away(std::size_t handler) const;
+    bool drains(RemoteHandler const& handler, std::uint64_t now) const;
+    bool may_return(std::size_t handler, std::uint64_t now) const;
+    bool is_behind_end(ClientRange& range, std::size_t handler) const;
+    bool waits_for_return(ClientRange& range) const;
+    void look_at_end(ClientRange& range, std::size_t handler, std::uint64_t now);
     std::uint64_t memory_to_ask() const;
+
+    // client_token.cc
+    std::vector<std::byte> hello_with(std::string const& its_token) const; // the body of a hello
+    bool tries_another_token(HandlerConnection& connection, std::string const& why);
 
     // client_answers.cc
     void handle(HandlerConnection& connection, ReceivedMessage message);
@@ -88,6 +102,7 @@ struct Client::State {
     void on_cleared(Request const& request, ReceivedMessage const& message);
     void on_left_behind(RemoteHandler& handler, Request const& request, Taken const& taken);
     bool has_ended(std::uint64_t now);
+    void note_over(RemoteHandler& handler, bool is_over);
     void on_events(Request const& request, ReceivedMessage message);
     void on_wrong_run(ClientRange& range, std::size_t handler);
     void on_refused(HandlerConnection& connection, Request const* request, ReceivedMessage const& message);
@@ -97,7 +112,7 @@ struct Client::State {
 
     ClientOptions options;
     std::array<std::uint64_t, 2> client_id;
-    std::vector<std::byte> hello; // the body of its hello
+    ClientToken token;
     transport::Poller poller;
     MessagePool pool;
     std::list<HandlerConnection> connections;
@@ -114,9 +129,10 @@ struct Client::State {
     Sampler sampler;
     std::size_t takes = 0; // ranges that are on order at the first handler
     std::uint64_t next_take_ns = 0;
-    bool take_few = false;      // no whole range came for a while: the next one may have any length
-    bool ended = false;         // the run is over, and all of it was given away
-    std::uint64_t ended_ns = 0; // time when the client learned that
+    std::uint64_t next_trial_ns = 0; // of a take although waiting ranges hold as much as they may
+    bool take_few = false;           // no whole range came for a while: the next one may have any length
+    bool ended = false;              // the run is over, and all of it was given away
+    std::uint64_t ended_ns = 0;      // time when the client learned that
     std::uint64_t next_look_ns = 0;
     std::uint64_t turned_ns = 0; // end of the last turn
 

@@ -6,13 +6,19 @@
 
 namespace thalweg::readout {
 
-bool EventAssembler::hand_on(ClientRange& range, EventSink const& sink) {
-    THALWEG_ASSERT(range.is_whole(), "only a whole range is handed on");
+void EventAssembler::begin_run(std::uint32_t run) {
+    if (std::exchange(run_, run) == run) return;
+    handed_on_ = {};
+    for (auto& events : lacking_) events = {};
+}
+
+bool EventAssembler::hand_on(ClientRange& range, std::uint64_t count, EventSink const& sink) {
     auto const& id = range.id();
-    if (run_ != id.run) handed_on_ = {};
-    run_ = id.run;
+    THALWEG_ASSERT(id.first + count <= range.whole_before(), "only what all handlers have answered is handed on");
+    begin_run(id.run);
+    auto const begun = range.handed_on;
     std::uint64_t gone = 0;
-    for (auto& index = range.handed_on; index < id.count; ++index) {
+    for (auto& index = range.handed_on; index < count; ++index) {
         auto const parts_lost = counters_.parts_lost, wrong = counters_.wrong;
         event_ = {.run = id.run, .event = id.first + index, .latency_ns = 0};
         if (!put_together(range, index)) {
@@ -21,6 +27,7 @@ bool EventAssembler::hand_on(ClientRange& range, EventSink const& sink) {
         }
         if (handed_on_.contains(event_.event)) {
             ++counters_.duplicates;
+            counters_.too_late += is_too_late(range, index) ? 1 : 0;
             continue;
         }
         event_.latency_ns = range.latency_ns(index);
@@ -33,11 +40,28 @@ bool EventAssembler::hand_on(ClientRange& range, EventSink const& sink) {
         }
         ++counters_.events;
         ++(event_.state == EventState::complete ? counters_.complete : counters_.incomplete);
+        if (event_.state != EventState::complete) note_missing(range, index);
         counters_.fragments += fragments_.size();
         counters_.bytes += event_bytes_;
     }
-    handed_on_.add(id.first, range.end());
-    return gone < id.count;
+    handed_on_.add(id.first, id.first + count);
+    return begun == count || gone < count - begun;
+}
+
+void EventAssembler::note_missing(ClientRange const& range, std::uint64_t index) {
+    for (std::size_t handler = 0; handler < handlers_; ++handler) {
+        auto const& part = range.event_part(handler, index);
+        missing_parts_[handler].without += part.fragments == 0;
+        missing_parts_[handler].in_part += part.fragments != 0 && part.state != EventState::complete;
+        if (part.fragments == 0) lacking_[handler].add(event_.event, event_.event + 1);
+    }
+}
+
+// Returns whether a handler has now what the event lacked when it was handed on. The handler counts it as cleared.
+bool EventAssembler::is_too_late(ClientRange const& range, std::uint64_t index) const {
+    for (std::size_t handler = 0; handler < handlers_; ++handler)
+        if (range.event_part(handler, index).fragments != 0 && lacking_[handler].contains(event_.event)) return true;
+    return false;
 }
 
 // Collects what all handlers have of one event. Returns false if there is nothing, and counts why.

@@ -22,11 +22,22 @@ constexpr std::uint64_t kLongestSleepNs = 100'000'000;
 LeaseRenewer::LeaseRenewer(std::vector<transport::MovingAddress> const& handlers, std::vector<std::byte> const& hello,
                            std::uint64_t patience_ns)
     : patience_ns_(patience_ns) {
+    for (auto const& address : handlers) handlers_.emplace_back(address);
+    for (std::size_t i = 0; i < handlers_.size(); ++i) says(i, hello);
+}
+
+void LeaseRenewer::says(std::size_t handler, std::vector<std::byte> const& hello) {
     MessageHead const head{.type = MessageType::hello, .length_bytes = static_cast<std::uint32_t>(hello.size())};
     auto const bytes = std::as_bytes(std::span(&head, 1));
-    hello_.assign(bytes.begin(), bytes.end());
-    hello_.insert(hello_.end(), hello.begin(), hello.end());
-    for (auto const& address : handlers) handlers_.emplace_back(address);
+    base::Lock const lock(hello_mutex_);
+    auto& message = handlers_[handler].hello;
+    message.assign(bytes.begin(), bytes.end());
+    message.insert(message.end(), hello.begin(), hello.end());
+}
+
+bool LeaseRenewer::greet(RenewedHandler& handler) {
+    base::Lock const lock(hello_mutex_);
+    return transport::send_some(handler.socket, handler.hello).bytes == handler.hello.size();
 }
 
 void LeaseRenewer::start() {
@@ -79,7 +90,7 @@ void LeaseRenewer::serve(RenewedHandler& handler, transport::Ready const& ready)
     if (!handler.is_greeted) {
         auto const error = transport::connect_error(handler.socket);
         if (error == EINPROGRESS) return;
-        if (error != 0 || transport::send_some(handler.socket, hello_).bytes != hello_.size()) return part(handler);
+        if (error != 0 || !greet(handler)) return part(handler);
         handler.is_greeted = true;
         return poller_.change(handler.socket.get(), ready.key, true, false);
     }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "thalweg/base/file_descriptor.h"
+#include "thalweg/base/thread.h"
 #include "thalweg/transport/moving_address.h"
 #include "thalweg/transport/poller.h"
 #include "thalweg/transport/tcp.h"
@@ -28,6 +29,8 @@ class LeaseRenewer {
     // Called by the client's thread.
     void start(); // starts the thread if it does not run yet
     void stop() { thread_ = {}; }
+    // From now on a handler hears this hello.
+    void says(std::size_t handler, std::vector<std::byte> const& hello);
     void turned(std::uint64_t now_ns, bool holds_ranges) { turned_ns_ = now_ns, holds_ranges_ = holds_ranges; }
     void said(std::size_t handler, std::uint64_t lease_ns, std::uint64_t when_ns) {
         handlers_[handler].lease_ns = lease_ns, handlers_[handler].said_ns = when_ns;
@@ -37,7 +40,8 @@ class LeaseRenewer {
     struct RenewedHandler {
         explicit RenewedHandler(transport::MovingAddress at) : address(std::move(at)) {}
         transport::MovingAddress address;
-        base::FileDescriptor socket = {}; // while it connects and says hello
+        base::FileDescriptor socket = {};  // while it connects and says hello
+        std::vector<std::byte> hello = {}; // the whole message
         bool is_greeted = false;
         std::atomic<std::uint64_t> lease_ns = 0; // 0: not known yet
         std::atomic<std::uint64_t> said_ns = 0;
@@ -47,11 +51,12 @@ class LeaseRenewer {
     std::uint64_t shortest_lease_ns() const;
     void renew(std::stop_token const& stop);
     void connect(std::size_t handler);
+    bool greet(RenewedHandler& handler);
     void serve(RenewedHandler& handler, transport::Ready const& ready);
     void part(RenewedHandler& handler);
 
-    std::vector<std::byte> hello_; // the whole message
     std::uint64_t patience_ns_;
+    base::Mutex hello_mutex_; // of the hellos of all handlers
     std::deque<RenewedHandler> handlers_;
     std::atomic<std::uint64_t> turned_ns_ = 0;
     std::atomic<bool> holds_ranges_ = false;

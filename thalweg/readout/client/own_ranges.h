@@ -25,16 +25,17 @@ class OwnRanges {
             return it.id.run == id.run && it.id.first == id.first && it.id.count == id.count;
         });
     }
-    // Removes the range, or its first events, because they are safe. Returns it once for each of its keys. The rest of
-    // the range is given back with everything else at the end.
+    // Removes the range, or its first events, because they are safe. Returns it once for each of its keys.
     std::vector<OwnRange> commit(RangeId const& id) {
         std::vector<OwnRange> committed;
-        for (auto const& it : ranges_) {
+        for (auto& it : ranges_) {
             if (!begins_like(it.id, id)) continue;
             THALWEG_ASSERT(id.count <= it.id.count, "no more can be committed than was taken");
             committed.push_back({id, it.key});
+            it.id.first += id.count;
+            it.id.count -= id.count;
         }
-        std::erase_if(ranges_, [&](OwnRange const& it) { return begins_like(it.id, id); });
+        std::erase_if(ranges_, [](OwnRange const& it) { return it.id.count == 0; });
         return committed;
     }
 

@@ -16,6 +16,10 @@ class PublishedState {
         base::Lock const lock(mutex_);
         counters_ = counters;
     }
+    void set_missing_parts(std::vector<MissingParts> const& parts) {
+        base::Lock const lock(mutex_);
+        missing_parts_ = parts;
+    }
     void set_run(std::uint32_t run) {
         base::Lock const lock(mutex_);
         run_ = run;
@@ -29,6 +33,10 @@ class PublishedState {
         base::Lock const lock(mutex_);
         return counters_;
     }
+    std::vector<MissingParts> missing_parts() const {
+        base::Lock const lock(mutex_);
+        return missing_parts_;
+    }
     std::uint32_t run() const {
         base::Lock const lock(mutex_);
         return run_;
@@ -41,6 +49,7 @@ class PublishedState {
   private:
     mutable base::Mutex mutex_;
     ClientCounters counters_ THALWEG_GUARDED_BY(mutex_);
+    std::vector<MissingParts> missing_parts_ THALWEG_GUARDED_BY(mutex_); // without addresses
     std::uint32_t run_ THALWEG_GUARDED_BY(mutex_) = 0;
     std::vector<AwayHandler> away_ THALWEG_GUARDED_BY(mutex_);
 };

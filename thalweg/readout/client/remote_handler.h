@@ -16,6 +16,7 @@ struct HandlerConnection {
     ClientLink link;
     std::size_t handler;
     bool was_up = false;
+    std::string token = {}; // for its next hello
 
     bool is_ready() const { return link.phase() == ClientLink::Phase::ready; }
     // Returns whether it is connecting, or not greeted yet.
@@ -26,6 +27,7 @@ struct HandlerConnection {
 
 struct RemoteHandler {
     std::string address;
+    std::uint64_t refused_since_ns = 0; // it refuses the client since then; 0: it does not
     std::vector<HandlerConnection*> connections;
     Welcome welcome;                        // instance 0: never met
     std::uint64_t away_since_ns = 0;        // 0: it is here
@@ -34,6 +36,7 @@ struct RemoteHandler {
     std::uint32_t run = 0;                  // the run of which it has sent events
     std::uint64_t without_run_since_ns = 0; // it refuses the run of the request since then; 0: it does not
     std::uint64_t next_ask_ns = 0;
+    std::uint64_t over_since_ns = 0; // its run has been over since then; 0: it goes on, as far as is known
     PendingClears clears;
     std::uint64_t anew_until = 0; // it was restarted, and knows nothing of this client's ranges before this event
     bool takes_lost = false;      // a connection was lost: there may be ranges that this client owns and does not know

@@ -224,10 +224,12 @@ void Handler::stop(std::uint64_t drain_ns) {
     auto const end_ns = base::monotonic_ns() + drain_ns;
     auto& run = own_run();
     run.builder->stop(drain_ns);
+    run.builder->complete_newest(std::min(drain_ns / 2, config_.index.close_after_ns + config_.index.dead_after_ns));
     for (auto const& group : run.groups) group->finish();
     state_ = ReadoutState::stopped;
     server_->set_state(ReadoutState::stopped);
     server_->end_run();
+    if (auto const closed = run.index->closed_event(); closed != 0) run.builder->note_closed(closed);
     server_->wait_until_cleared(remaining_ns(end_ns), cut_short_.get_token());
     server_->wait_until_told(remaining_ns(end_ns), cut_short_.get_token());
     base::Lock const lock(run_mutex_);

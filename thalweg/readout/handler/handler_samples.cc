@@ -32,6 +32,8 @@ constexpr SampleColumn<StreamReport> kOfStreams[] = {
      THALWEG_NUMBER(StreamReport, out_of_window)},
     {"packets_orphaned_total", "Packets without a usable event number", kCounter,
      THALWEG_NUMBER(StreamReport, orphaned)},
+    {"packets_left_total", "Packets behind the end of the run, for the next handler", kCounter,
+     THALWEG_NUMBER(StreamReport, left)},
     {"blocks_total", "Blocks", kCounter, THALWEG_NUMBER(StreamReport, blocks)},
     {"sequence_gaps_total", "Gaps in the blocks' sequence", kCounter, THALWEG_NUMBER(StreamReport, sequence_gaps)},
     {"lost_blocks_total", "Blocks lost in these gaps, at least", kCounter, THALWEG_NUMBER(StreamReport, lost_blocks)},

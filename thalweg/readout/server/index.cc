@@ -42,6 +42,11 @@ std::uint64_t Index::closed_event() const {
     return closed;
 }
 
+void Index::end_run() {
+    ended_ = true;
+    leases_.end_at(closed_event());
+}
+
 std::uint64_t Index::first_event() const {
     std::uint64_t moved = 0, begun = kNotAwaited;
     bool may_begin = false; // some group has not begun, and its first event is unknown

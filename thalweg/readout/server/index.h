@@ -25,8 +25,8 @@ class Index {
 
     // Returns an event before which every event is closed in every live group; 0: none yet.
     std::uint64_t closed_event() const;
-    // The run has ended: an event that only some groups have seen is closed, too.
-    void end_run() { ended_ = true; }
+    // The run has ended: an event that only some groups have seen is closed, too, and no client owns a later one.
+    void end_run();
     // Returns the oldest event that is kept; 0: none yet.
     std::uint64_t first_event() const;
 
@@ -38,6 +38,7 @@ class Index {
         std::uint64_t max_bytes = ~0ull;
         bool with_open = false;
         EventState open_as = EventState::not_yet;
+        bool is_behind_end = false; // what is said of open events: they lie behind the end of the run
     };
     // The events that were read, by state.
     struct Tally {

@@ -25,6 +25,7 @@ struct Index::Segment {
     std::uint64_t end = 0;
     bool readable = false;
     EventState state = EventState::absent; // if there is nothing to read
+    bool is_behind_end = false;
 };
 
 // Holds one Pin for each ring that has some of the range.
@@ -131,7 +132,7 @@ std::uint64_t Index::walk(std::uint64_t first, Limits const& limits, RingScratch
     auto const closed = closed_event();
     auto event = first;
     while (event < end) {
-        Segment segment{event, end, false, limits.open_as};
+        Segment segment{event, end, false, limits.open_as, limits.is_behind_end};
         if (event < closed)
             segment = segment_at(event, std::min(end, closed), scratch.cursors);
         else if (!limits.with_open)
@@ -144,7 +145,9 @@ std::uint64_t Index::walk(std::uint64_t first, Limits const& limits, RingScratch
         for (; event < segment.end; ++event) {
             if (!sink.fits(sizeof(EventRecord), limits.max_bytes)) return event;
             tally.events[static_cast<std::size_t>(segment.state)]++;
-            sink.record({.event = event, .state = segment.state});
+            sink.record({.event = event,
+                         .state = segment.state,
+                         .is_behind_end = static_cast<std::uint8_t>(segment.is_behind_end)});
         }
     }
     return event;

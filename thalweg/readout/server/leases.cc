@@ -263,7 +263,7 @@ bool Leases::claim(RangeOwner const& owner, EventSpan const& range, std::uint64_
     note_asked(range.end(), now_ns);
     if (pieces_.size() >= kMaxPieces || is_relieved(owner.id, now_ns) || another_owner_has(owner.id, range))
         return false;
-    for (auto const& gap : free_in(std::max(range.first, floor_), range.end())) {
+    for (auto const& gap : free_in(std::max(range.first, floor_), std::min(range.end(), end_))) {
         std::uint64_t of_others = 0;
         pieces_.visit(gap.first, gap.end(), [&](auto const& piece) { // all of them are returned
             of_others += piece.value.owner.id != owner.id;
@@ -291,6 +291,20 @@ void Leases::renew(OwnerId const& owner, std::uint64_t now_ns) {
 void Leases::give_back(OwnerId const& owner, std::uint64_t now_ns) {
     base::Lock const lock(mutex_);
     return_all(owner, now_ns);
+}
+
+void Leases::end_at(std::uint64_t end) {
+    base::Lock const lock(mutex_);
+    end_ = end;
+    std::vector<EventSpan> owned;
+    pieces_.visit(end, kNever, [&](auto const& piece) {
+        if (piece.value.kind == Ownership::owned) owned.push_back({piece.first, piece.end - piece.first});
+        return true;
+    });
+    for (auto const& range : owned) {
+        set(range.first, range.end(), {Ownership::returned, {}});
+        pieces_.erase(range.first, range.end());
+    }
 }
 
 std::uint64_t Leases::cleared_before() const {

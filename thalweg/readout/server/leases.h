@@ -87,6 +87,8 @@ class Leases {
     void renew(OwnerId const& owner, std::uint64_t now_ns);
     // Frees all ranges of the owner at once.
     void give_back(OwnerId const& owner, std::uint64_t now_ns);
+    // No event from `end` on will ever be there: from now on no client owns any of them.
+    void end_at(std::uint64_t end);
     // Frees the ranges of owners that were silent for too long, and of those that held up all others for too long, even
     // if they are not silent. The latter limit is one lease if the index is full and another collector waits. An owner
     // that loses its ranges like that gets no others until it clears something, or for as long again.
@@ -174,6 +176,7 @@ class Leases {
     std::array<Heard, 2> heard_ THALWEG_GUARDED_BY(mutex_); // the last two collectors that sent anything
     std::uint64_t begin_ THALWEG_GUARDED_BY(mutex_) = 0;
     std::uint64_t floor_ THALWEG_GUARDED_BY(mutex_) = 0;
+    std::uint64_t end_ THALWEG_GUARDED_BY(mutex_) = kNever;    // events from it on will never be there
     std::uint64_t search_from_ THALWEG_GUARDED_BY(mutex_) = 0; // no event before it is free
     // The first event that was too far ahead for the client that asked for it.
     std::uint64_t far_ahead_ THALWEG_GUARDED_BY(mutex_) = ~std::uint64_t{0};

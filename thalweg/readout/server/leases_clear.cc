@@ -52,9 +52,10 @@ bool Leases::adds_piece(EventSpan const& range) const {
 bool Leases::clear(RangeOwner const& owner, EventSpan const& range, std::uint64_t now_ns) {
     base::Lock const lock(mutex_);
     if (auto const it = owners_.find(owner.id); it != owners_.end()) it->second.seen_ns = now_ns;
-    if (range.end() <= floor_) return relieved_until_ns_.erase(owner.id), true;
+    auto const end = std::min(range.end(), end_);
     auto const first = std::max(range.first, floor_);
-    EventSpan const rest{first, range.end() - first};
+    if (end <= first) return relieved_until_ns_.erase(owner.id), true;
+    EventSpan const rest{first, end - first};
     for (auto const& part : own_parts(owner, rest)) {
         if (pieces_.size() >= kMaxPieces && adds_piece(part)) return false;
         relieved_until_ns_.erase(owner.id);

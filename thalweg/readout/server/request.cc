@@ -9,8 +9,6 @@
 namespace thalweg::readout {
 namespace {
 
-constexpr std::uint32_t kMaxTokenBytes = 256;
-
 template <typename T> T read_as(std::span<std::byte const> bytes) {
     T value;
     std::memcpy(&value, bytes.data(), sizeof value);

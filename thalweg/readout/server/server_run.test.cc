@@ -39,6 +39,29 @@ TEST_P(ServerRun, AtTheEndOfARunTakersGetEverythingAndAreToldSo) {
     EXPECT_TRUE(server->wait_until_cleared(20'000'000'000));
 }
 
+TEST_P(ServerRun, WhatLiesBehindTheEndOfARunIsSaidToBeSoAndHoldsNothingUp) {
+    start();
+    ring->add(10);
+    auto alice = collector(1);
+    EXPECT_EQ(alice.ask(Take{.count = 8, .deadline_ms = 10}).is_over, 0u);
+    alice.get({kFirst + 8, kRun, 8, kAll, 60'000}); // and owns six events that will never be there
+    EXPECT_FALSE(alice.has_answer(20));
+    server->end_run();
+    auto const answer = alice.receive();
+    EXPECT_EQ(answer.states(), "ccaaaaaa");
+    auto const records = answer.records();
+    for (std::size_t i = 0; i < records.size(); ++i) EXPECT_EQ(records[i].is_behind_end, i < 2 ? 0 : 1) << i;
+    EXPECT_EQ(alice.ask(Get{kFirst + 100, kRun, 3, kAll, 0}).records()[2].is_behind_end, 1);
+    auto const taken = alice.ask(Take{.count = 10, .deadline_ms = 20'000});
+    EXPECT_EQ(taken.is_over, 1u);
+    EXPECT_EQ(taken.ended, 1u);
+    EXPECT_TRUE(alice.ask(Clear{kFirst, kRun, 8}));
+    EXPECT_FALSE(server->wait_until_cleared(1'000'000)) << "two events are hers";
+    EXPECT_TRUE(alice.ask(Clear{kFirst + 8, kRun, 8}));
+    EXPECT_TRUE(alice.ask(Clear{kFirst + 100, kRun, 3})) << "there is nothing to clear";
+    EXPECT_TRUE(server->wait_until_cleared(20'000'000'000));
+}
+
 TEST_P(ServerRun, AnotherRunRefusesWhatWasAskedOfTheOneBefore) {
     start();
     auto client = collector(1);

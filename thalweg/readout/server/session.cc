@@ -196,7 +196,7 @@ void Session::clear(std::vector<Request> const& requests) {
 
 bool Session::try_take(Request const& request) {
     auto const& served = context_.served;
-    Taken taken{.run = served.run, .continues = served.continues};
+    Taken taken{.run = served.run, .continues = served.continues, .is_over = served.ended};
     std::vector<TakenRange> more;
     for (std::size_t i = 0; served.index != nullptr && i <= request.more_seals.size(); ++i) {
         auto const taking = take_one(request, i == 0 ? request.seal : request.more_seals[i - 1]);
@@ -259,7 +259,8 @@ void Session::send_events(Request const& request, bool with_open) {
     Index::Limits const limits{.count = request.count,
                                .max_bytes = std::min<std::uint64_t>(request.max_bytes, most),
                                .with_open = with_open,
-                               .open_as = context_.served.ended ? EventState::absent : EventState::not_yet};
+                               .open_as = context_.served.ended ? EventState::absent : EventState::not_yet,
+                               .is_behind_end = context_.served.ended};
     if (send_in_memory(request, limits)) return;
     if (config.iovec) return send_pieces(request, limits);
     auto answer = context_.pool.take();

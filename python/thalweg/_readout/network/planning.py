@@ -99,6 +99,8 @@ def compare(wishes: Wishes, values: Mapping[Setting, str | NotThere]) -> Network
 def _is_met(wish: Wish, now: str) -> bool:
     if wish.rule is Rule.AT_LEAST:
         return int(now) >= int(wish.value)
+    if wish.rule is Rule.AT_MOST:
+        return int(now) <= int(wish.value)
     if wish.rule is Rule.IF_ZERO:
         return int(now) != 0
     return is_same(wish.setting, now, wish.value)

@@ -67,6 +67,14 @@ def collect(
             metavar="SIZE|auto",
         ),
     ] = _DEFAULT_CREDIT,
+    return_within: Annotated[
+        str,
+        typer.Option(
+            help="A handler that has ended its run, while the first one goes on, may be restarted: for so long, events "
+            "wait for it. Then they are recorded without it.",
+            metavar="TIME",
+        ),
+    ] = "30s",
     range_: Annotated[
         int, typer.Option("--range", help="Number of events in one request to the handlers.", min=1, max=4096)
     ] = 256,
@@ -95,10 +103,10 @@ def collect(
     Handlers keep an event until it is safe on disk. Ctrl-C (or SIGTERM) stops the collection and completes the file
     with the events received so far. A second Ctrl-C abandons the file; `thalweg recover` can complete it later.
     """
-    handlers, token, toml = list(handler), "", ""
+    handlers, token, known_file, toml = list(handler), "", "", ""
     if config:
         known = configuration.load_configuration(config)
-        addresses, token = collecting.addresses_of(known)
+        addresses, token, known_file = collecting.addresses_of(known)
         handlers, toml = handlers or addresses, known.text
     if not handlers:
         raise UsageError("there is no handler to collect from: give --config FILE.toml, or --handler ADDRESS")
@@ -107,6 +115,8 @@ def collect(
         handlers=handlers,
         toml=toml,
         token=collecting.read_token(token_file) if token_file else token,
+        token_file=str(token_file.absolute()) if token_file else known_file,
+        return_s=duration_ns(return_within) / 1e9,
         events=events,
         duration_s=duration_ns(duration) / 1e9,
         complete_only=complete_only,

@@ -1,0 +1,87 @@
+// What becomes of events that lie behind the end of a handler's run.
+#include <algorithm>
+
+#include "thalweg/base/clock.h"
+#include "thalweg/readout/client/client_state.h"
+
+namespace thalweg::readout {
+namespace {
+
+constexpr std::uint64_t kTrialNs = 1'000'000'000;
+
+} // namespace
+
+void Client::State::note_over(RemoteHandler& handler, bool is_over) {
+    if (!is_over)
+        handler.over_since_ns = 0;
+    else if (handler.over_since_ns == 0)
+        handler.over_since_ns = base::monotonic_ns();
+}
+
+bool Client::State::is_over_and_away(std::size_t index) const {
+    auto const& handler = handlers[index];
+    bool const is_away = handler.away_since_ns != 0 && !handler.is_ready();
+    return is_away && (index == 0 ? ended : handler.has_no_rest);
+}
+
+// Returns whether the handler has no more of this range than it has sent, unless it begins anew.
+bool Client::State::is_behind_end(ClientRange& range, std::size_t index) const {
+    return range.part(index).is_behind_end || is_over_and_away(index);
+}
+
+// Returns whether the range waits only for handlers that may begin anew.
+bool Client::State::waits_for_return(ClientRange& range) const {
+    bool waits = false;
+    for (std::size_t index = 0; index < handlers.size(); ++index) {
+        if (range.part(index).next >= range.end()) continue;
+        if (handlers[index].over_since_ns == 0 || !is_behind_end(range, index)) return false;
+        waits = true;
+    }
+    return waits;
+}
+
+// Returns whether the handler waits until collectors have what it has built.
+bool Client::State::drains(RemoteHandler const& handler, std::uint64_t now) const {
+    return handler.over_since_ns != 0 && handler.is_ready() && now < handler.over_since_ns + options.return_ns;
+}
+
+// A handler that drains may take its time, so the wait begins again when it has left. If several drain at a time, each
+// might hold what waits for another one, so they are not waited for.
+bool Client::State::may_return(std::size_t index, std::uint64_t now) const {
+    auto const& handler = handlers[index];
+    bool const ended_alone = handler.over_since_ns != 0 && index != 0;
+    for (std::size_t other = 1; ended_alone && other < handlers.size(); ++other)
+        if (other != index && drains(handlers[other], now)) return false;
+    auto const patience_ns = ended_alone ? options.return_ns : options.patience_ns;
+    return now <= std::max(handler.over_since_ns, handler.away_since_ns) + patience_ns;
+}
+
+void Client::State::look_at_end(ClientRange& range, std::size_t index, std::uint64_t now) {
+    bool const all_end = index != 0 && handlers[0].over_since_ns != 0; // the run ends, and not this handler alone
+    if (range.left_behind || all_end) { // it gave away all that it had, so it knows nothing of these events
+        range.has_nothing(index);
+    } else if (!may_return(index, now)) {
+        range.lose(index, range.end());
+    }
+}
+
+// Returns how many ranges may be taken. Ranges that wait for a handler to begin anew are not in flight, as long as they
+// hold no more than the credit. Even then one is taken from time to time: its answer says whether the run is over, so
+// that no handler will begin anew.
+std::size_t Client::State::room_for_takes() {
+    std::size_t in_flight = takes;
+    std::uint64_t held_bytes = 0;
+    for (auto& range : ranges) {
+        bool const waits = waits_for_return(range);
+        in_flight += waits ? 0 : 1;
+        held_bytes += waits ? range.held_bytes() : 0;
+    }
+    auto const room = options.ranges_in_flight - std::min<std::size_t>(options.ranges_in_flight, in_flight);
+    if (held_bytes <= options.credit_bytes || room == 0) return room;
+    auto const now = base::monotonic_ns();
+    if (takes > 0 || now < next_trial_ns) return 0;
+    next_trial_ns = now + kTrialNs;
+    return 1;
+}
+
+} // namespace thalweg::readout
