@@ -4,7 +4,6 @@ import contextlib
 import socket
 import struct
 import threading
-from collections.abc import Iterator
 
 import pytest
 from readout_programs import Make, stop_all, wait_for
@@ -80,11 +79,7 @@ class OldHandler:
         self._thread.join()
 
 
-@pytest.fixture(params=[True, False], ids=["refuses", "answers"])
-def refuses(request: pytest.FixtureRequest) -> Iterator[bool]:
-    yield request.param
-
-
+@pytest.mark.parametrize("refuses", [True, False], ids=["refuses", "answers"])
 def test_a_collector_says_which_handler_is_of_an_older_release_and_goes_on_when_that_is_mended(
     make: Make, refuses: bool
 ) -> None:
