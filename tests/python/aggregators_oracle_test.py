@@ -142,7 +142,8 @@ def test_merged_groups_are_those_of_open_mpi(tmp_path: Path) -> None:
 @pytest.mark.parametrize("dims", [(2, 4), (4, 2), (8, 1), (2, 2, 2)], ids=str)
 def test_rows_of_a_topology_are_those_of_open_mpi(tmp_path: Path, dims: tuple[int, ...]) -> None:
     row = RANKS // dims[0]
-    # A row has k bytes, so that it stays as it is: Open MPI neither merges nor splits rows.
-    case = in_types([0] * RANKS, [K // row] * RANKS)
+    # A row has k bytes, so that it stays as it is: Open MPI neither merges nor splits rows. There are gaps, so that the
+    # places in the file would make other groups.
+    case = in_types([4 * KIB] * RANKS, [K // row] * RANKS)
     (found,) = written(tmp_path, [case], {"OMPI_MCA_io_ompio_grouping_option": "5"}, dims)
     assert found == expected(case, dims) == dict.fromkeys(range(0, RANKS, row), K)
