@@ -10,7 +10,7 @@ from simulated_law import COMBINATIONS, COUNTS, LAWS
 
 import thalweg as tw
 from thalweg._tune.pairs import LOOKS, gain
-from thalweg._tune.search import Found, search
+from thalweg._tune.search import Found, search, why_no_search
 
 RUNS = 46
 # The first run, one that is timed, one more without a setting, and one for each value.
@@ -113,3 +113,10 @@ def test_a_search_with_the_same_answers_is_the_same() -> None:
 def test_a_space_without_bounds_is_searched() -> None:
     found = search((4,) * 30, lambda combination, _: 1.0 + sum(combination), 12, 1)
     assert 8 <= found.runs <= 12
+
+
+def test_without_optuna_many_combinations_are_not_searched(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert why_no_search((20, 30), 46) == ""
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    assert why_no_search((6, 7), 46) == "", "all are tried"
+    assert "among 600 combinations (Optuna is not installed): run" in why_no_search((20, 30), 46)

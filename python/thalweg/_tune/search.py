@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import importlib.util
 import itertools
 import math
 import random
 import statistics
+import sys
 import warnings
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from thalweg._base.errors import Error, UsageError
+from thalweg._base.errors import Error
 
 Combination = tuple[int, ...]
 """The number of the value of each setting; 0: as it is without the setting."""
@@ -44,19 +46,34 @@ class Found:
         return sum(len(each) for each in (*self.searched.values(), *self.raced.values()))
 
 
+def why_no_search(values: Sequence[int], runs: int) -> str:
+    """Returns why so many runs cannot search these settings, or an empty text. `values`: as for `search`."""
+    if _are_few(values, runs) or importlib.util.find_spec("optuna") is not None:
+        return ""
+    return (
+        f"nothing is searched among {math.prod(values):,} combinations (Optuna is not installed): run `{sys.executable} "
+        f"-m pip install 'thalweg[tune]'`, or give --runs {round(math.prod(values) / _SHARE_OF_SEARCH) + 1} or fewer "
+        "settings by --only"
+    )
+
+
+def _are_few(values: Sequence[int], runs: int) -> bool:
+    """Returns whether all combinations are tried."""
+    return math.prod(values) <= max(round(runs * _SHARE_OF_SEARCH), runs - IN_THE_RACE)
+
+
 def search(values: Sequence[int], measure: Measure, runs: int, seed: int) -> Found:
     """Returns the best of all combinations that at most so many runs find. If there are not more combinations than the
     search has runs, each is tried. `values`: how many each setting has, with 0.
 
-    Raises UsageError if Optuna is needed and not installed, and Error if no run succeeds.
+    Raises Error if no run succeeds.
     """
     default = (0,) * len(values)
     found = Found(default, {default: [_seconds(measure(default, math.inf))]})
-    most = round(runs * _SHARE_OF_SEARCH)
-    if math.prod(values) <= max(most, runs - IN_THE_RACE):
+    if _are_few(values, runs):
         _try_all(found, values, measure, seed)
     else:
-        _search(found, values, measure, most, seed)
+        _search(found, values, measure, round(runs * _SHARE_OF_SEARCH), seed)
     if not any(math.isfinite(seconds) for runs_of in found.searched.values() for seconds in runs_of):
         raise Error(
             f"the command failed in all {len(found.searched)} runs of the search, also without a setting: mend that "
@@ -117,13 +134,8 @@ class _Model:
     """Optuna's TPE over all settings together. It may ask for what is known; the nearest that is not is taken then."""
 
     def __init__(self, values: Sequence[int], seed: int) -> None:
-        try:
-            import optuna
-        except ImportError:
-            raise UsageError(
-                "there is nothing to search with (Optuna is not installed): run `pip install 'thalweg[tune]'`, or give "
-                "--screen for what the settings change, without times"
-            ) from None
+        import optuna  # an extra: `why_no_search` says so where it is missing
+
         optuna.logging.set_verbosity(optuna.logging.ERROR)
         self._optuna: Any = optuna
         with warnings.catch_warnings():

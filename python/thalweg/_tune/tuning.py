@@ -12,7 +12,7 @@ from thalweg._base.quantities import counted
 from thalweg._tune.advice import SETTING_NAMES, Advice, KnownK, advise
 from thalweg._tune.bench import Bench, Say
 from thalweg._tune.screen import Screen, screen
-from thalweg._tune.search import Combination, Found, search
+from thalweg._tune.search import Combination, Found, search, why_no_search
 from thalweg._tune.settings import Chosen
 from thalweg._tune.settings_file import SettingsFile
 from thalweg._tune.space import Space, space_of
@@ -39,15 +39,19 @@ class Tuned:
     """None: nothing was searched, or the command is fastest as it is."""
     file: str = ""
     """The file of settings; empty: no gain is shown, so that there is none."""
+    problem: str = ""
+    """Why nothing is searched."""
 
     @property
     def has_failed(self) -> bool:
-        return bool(self.screen.lacks) or (self.winner is not None and self.winner.has_failed)
+        return bool(self.screen.lacks or self.problem) or (self.winner is not None and self.winner.has_failed)
 
     def lines(self) -> Iterator[str]:
         if self.aggregators is not None:
             yield from self.aggregators.lines()
         yield from self.screen.lines()
+        if self.problem:
+            yield self.problem
         if not self.runs:
             return
         race = f"; {counted(self.runs - self.tried, 'run')} of the best {self.in_race} in turn" if self.in_race else ""
@@ -94,6 +98,9 @@ def tune(bench: Bench, options: TuningOptions, say: Say) -> Tuned:
     found = Tuned(screened, advice)
     space = space_of(found.screen)
     if found.screen.lacks or not space.settings or options.runs < LEAST_RUNS:
+        return found
+    if problem := why_no_search(space.counts, options.runs):
+        found.problem = problem
         return found
     searched = _search(bench, space, options.runs, say)
     found.runs, found.tried, found.in_race = searched.runs, len(searched.searched), len(searched.raced)
