@@ -51,8 +51,8 @@ def why_no_search(values: Sequence[int], runs: int) -> str:
     if _are_few(values, runs) or importlib.util.find_spec("optuna") is not None:
         return ""
     return (
-        f"nothing is searched among {math.prod(values):,} combinations (Optuna is not installed): run `{sys.executable} "
-        f"-m pip install 'thalweg[tune]'`, or give --runs {round(math.prod(values) / _SHARE_OF_SEARCH) + 1} or fewer "
+        f"nothing is searched among {math.prod(values):,} combinations (Optuna is not installed): run "
+        f"`{sys.executable} -m pip install 'thalweg[tune]'`, or give --runs {round(math.prod(values) / _SHARE_OF_SEARCH) + 1} or fewer "
         "settings by --only"
     )
 
