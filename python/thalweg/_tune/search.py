@@ -50,10 +50,11 @@ def why_no_search(values: Sequence[int], runs: int) -> str:
     """Returns why so many runs cannot search these settings, or an empty text. `values`: as for `search`."""
     if _are_few(values, runs) or importlib.util.find_spec("optuna") is not None:
         return ""
+    combinations = math.prod(values)
+    enough = round(combinations / _SHARE_OF_SEARCH) + 1
     return (
-        f"nothing is searched among {math.prod(values):,} combinations (Optuna is not installed): run "
-        f"`{sys.executable} -m pip install 'thalweg[tune]'`, or give --runs {round(math.prod(values) / _SHARE_OF_SEARCH) + 1} or fewer "
-        "settings by --only"
+        f"nothing is searched among {combinations:,} combinations (Optuna is not installed): run "
+        f"`{sys.executable} -m pip install 'thalweg[tune]'`, or give --runs {enough} or fewer settings by --only"
     )
 
 
