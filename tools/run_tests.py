@@ -34,6 +34,8 @@ SECONDS = {
     "tests/faults/kills_test.py": 20,
     "tests/faults/readout_attacks_test.py": 60,
     "tests/faults/readout_test.py": 75,
+    "tests/faults/restart_test.py": 35,
+    "tests/faults/versions_test.py": 15,
     "tests/find_package_test.py": 32,
     "tests/judges/judges_test.py": 110,
     "tests/nodes/derive_test.py": 145,
