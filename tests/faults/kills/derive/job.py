@@ -151,7 +151,7 @@ def run(plan: Plan, inputs: Path, folder: Path, life: int, is_calm: bool, say: S
             say("ranges")
 
     report = job.run(progress)
-    assert report.is_whole, report
+    assert report.is_whole, report.to_dict()["outputs"]
     say("whole")
 
 
