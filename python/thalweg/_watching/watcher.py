@@ -249,7 +249,7 @@ class Watcher:
             "slices": counting.pairs.newest_slices() if counting.pairs else None,
             "coincidences": counting.pairs.counts[0] if counting.pairs else None,
             "fit_age_s": None if fit is None or not fit.found.get("fits") else round(time.monotonic() - fit.at_s, 1),
-            "fit_coincidences": None if fit is None or not fit.found.get("fits") else fit.coincidences,
+            "fit_coincidences": None if fit is None else fit.coincidences,
             "tables": [self._table(counting, name, appended.get(name)) for name in counting.detectors],
             "alarms": self.log.as_json(),
             "log": list(self.log.lines),
