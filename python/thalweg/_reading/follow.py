@@ -16,7 +16,7 @@ from thalweg._reading.status import RunStatus, run_status_of
 from thalweg._values.row_groups import NewRows
 
 LEAST_PAUSES = 10
-"""Pauses are at least this many times as long as the looks at the run."""
+"""Pauses are at least this many times as long as looks at the run that all take long."""
 
 
 Tables = Callable[[_core.Reader], Mapping[str, ReadsRows]]
@@ -108,7 +108,7 @@ def _rows_of(new: list[NewPiece], columns: str | list[str] | None, memory_bytes:
 
 
 class Pauses:
-    """Between looks, so that looks that take long are rare."""
+    """Between looks, so that looks take little of the time if one after the other takes long."""
 
     def __init__(self, interval_s: float) -> None:
         self._interval_s = interval_s

@@ -25,7 +25,9 @@ def opened_by_old_hdf5(outputs: Outputs) -> list[str]:
             found.append(f"whether HDF5 1.10 opens {name} is not known ({has})")
             continue
         done = subprocess.run(["h5dump", "-H", path], capture_output=True, text=True, errors="replace", check=False)
-        if done.returncode == 0:
+        if done.returncode < 0:
+            found.append(f"whether HDF5 1.10 opens {name} is not known (signal {-done.returncode} ended h5dump)")
+        elif done.returncode == 0:
             found.append(f"HDF5 {version} opens {name}")
         else:
             said = done.stderr.strip().splitlines()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import itertools
 import math
 import random
@@ -48,12 +47,19 @@ class Found:
 
 def why_no_search(values: Sequence[int], runs: int) -> str:
     """Returns why so many runs cannot search these settings, or an empty text. `values`: as for `search`."""
-    if _are_few(values, runs) or importlib.util.find_spec("optuna") is not None:
+    if _are_few(values, runs):
+        return ""
+    try:
+        import optuna  # noqa: F401
+    except ImportError as error:
+        is_missing = isinstance(error, ModuleNotFoundError) and error.name == "optuna"
+        why = "Optuna is not installed" if is_missing else f"Optuna cannot be imported: {error}"
+    else:
         return ""
     combinations = math.prod(values)
     enough = round(combinations / _SHARE_OF_SEARCH) + 1
     return (
-        f"nothing is searched among {combinations:,} combinations (Optuna is not installed): run "
+        f"nothing is searched among {combinations:,} combinations ({why}): run "
         f"`{sys.executable} -m pip install 'thalweg[tune]'`, or give --runs {enough} or fewer settings by --only"
     )
 

@@ -78,8 +78,9 @@ def collective_calls(trace: Trace, folder: Path) -> CollectiveCalls:
         turns, why = _turns(calls.where((calls.file == number) & (calls.kind == kind)), kind)
         if why:
             left_out.append(f"{name}: {why}")
+        extents = _topology(trace, number) if turns else ()
         for parts in turns:
-            key = (name, kind, _topology(trace, number, len(parts)), parts)
+            key = (name, kind, extents if math.prod(extents) == len(parts) else (), parts)
             counts[key] = counts.get(key, 0) + 1
     found = [Together(name, parts, times, kind, dims) for (name, kind, dims, parts), times in counts.items()]
     found.sort(key=lambda each: -each.bytes * each.times)
@@ -89,12 +90,11 @@ def collective_calls(trace: Trace, folder: Path) -> CollectiveCalls:
     return CollectiveCalls(found[:MOST_KINDS], left_out)
 
 
-def _topology(trace: Trace, file: int, ranks: int) -> tuple[int, ...]:
+def _topology(trace: Trace, file: int) -> tuple[int, ...]:
     """Returns the extents of the topology of those who have opened the file. One that was opened by several groups of
     ranks, with other topologies, has none that all of them have."""
     texts = {each["value"] for each in trace.settings if each["origin"] == "topology" and each["file"] == file}
-    dims = tuple(map(int, texts.pop().split())) if len(texts) == 1 else ()
-    return dims if math.prod(dims) == ranks else ()
+    return tuple(map(int, texts.pop().split())) if len(texts) == 1 else ()
 
 
 def _turns(calls: Calls, kind: str) -> tuple[list[tuple[Part, ...]], str]:

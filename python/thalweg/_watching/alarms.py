@@ -71,7 +71,7 @@ def _of_clock(each: Detector, clocks: Clocks) -> Alarm:
     away_s = (each.newest_ps - clocks.newest_ps) * 1e-12
     of_others = ", ".join(other.name for other in clocks.usual)
     where = f"{abs(away_s):,.1f} s {'ahead of' if away_s > 0 else 'behind'} those of {of_others}"
-    return Alarm("clock", each.name, f"the timestamps of {each.name} are {where}, while hits of all come")
+    return Alarm("clock", each.name, f"the timestamps of {each.name} are {where}, and hits come")
 
 
 def _of_rate(each: Detector, behind_s: float, of_others: float | None, limits: Limits) -> list[Alarm]:

@@ -55,7 +55,7 @@ class WatchCollector(Collector):
             for table in sorted({table for found, table in present if found == kind}) or [""]:
                 alarms.add_metric([kind, table], present.count((kind, table)))
         yield alarms
-        yield from self._fit()
+        yield from self._fit(status)
 
     def _writing(self, status: dict[str, Any]) -> Iterator[Family]:
         lag = self._watcher.writing.durable_lag_s
@@ -76,9 +76,9 @@ class WatchCollector(Collector):
         yield dead
         yield lost
 
-    def _fit(self) -> Iterator[Family]:
+    def _fit(self, status: dict[str, Any]) -> Iterator[Family]:
         fit = self._watcher.fit
-        if fit is None or (age := self._watcher.status()["fit_age_s"]) is None:
+        if fit is None or (age := status["fit_age_s"]) is None:
             return
         values = GaugeMetricFamily("thalweg_watch_fit", "Fitted value", labels=["fit", "parameter"])
         errors = GaugeMetricFamily("thalweg_watch_fit_error", "Error of a fitted value", labels=["fit", "parameter"])

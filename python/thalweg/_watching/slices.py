@@ -45,11 +45,6 @@ class Slices:
         """The share of the newest slices."""
         return int(self._one_of[-1])
 
-    @property
-    def are_all(self) -> bool:
-        """Whether all slices count, whatever comes."""
-        return self.load is None and self.one_of == 1
-
     def have(self, times_ps: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
         """Returns which times lie in slices that count."""
         numbers = times_ps // SLICE_PS

@@ -138,7 +138,7 @@ class Watcher:
         if counting.pairs is not None and counting.pairs.slices is not None:
             counting.pairs.slices.begin_anew()
         for name, each in counting.detectors.items():
-            each.rate = shown.detectors[name].rate
+            each.rate, each.arrival = shown.detectors[name].rate, shown.detectors[name].arrival
         with self._fitting:
             self.counting = counting
             if counting.changes.windows != before.windows:

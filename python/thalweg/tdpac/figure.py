@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from thalweg._base.errors import SystemError, UsageError  # noqa: A004
 from thalweg.tdpac.analysis import Analysis
 from thalweg.tdpac.classes import ratio_classes
+from thalweg.tdpac.ratio import Ratio
 from thalweg.tdpac.results import fitted_ratio
 from thalweg.tdpac.shown_ratio import ratio_to_show
 from thalweg.tdpac.spectrum import frequency_spectrum
@@ -30,8 +31,9 @@ def draw(analysis: Analysis, path: str | Path) -> None:
     figure = Figure(figsize=(10, 9), layout="constrained")
     FigureCanvasAgg(figure)
     grid = figure.add_gridspec(3, 2, height_ratios=(3, 1, 2.4))
-    _draw_ratio(analysis, figure.add_subplot(grid[0, :]), figure.add_subplot(grid[1, :]))
-    _draw_frequencies(analysis, figure.add_subplot(grid[2, 0]))
+    ratio = ratio_to_show(analysis)
+    _draw_ratio(analysis, ratio, figure.add_subplot(grid[0, :]), figure.add_subplot(grid[1, :]))
+    _draw_frequencies(analysis, ratio, figure.add_subplot(grid[2, 0]))
     _draw_spectra(analysis, figure.add_subplot(grid[2, 1]))
     try:
         figure.savefig(path, dpi=130)
@@ -39,8 +41,7 @@ def draw(analysis: Analysis, path: str | Path) -> None:
         raise SystemError(error.errno or 0, f"cannot write {path} ({error.strerror})") from None
 
 
-def _draw_ratio(analysis: Analysis, axes: Any, below: Any) -> None:
-    ratio = ratio_to_show(analysis)
+def _draw_ratio(analysis: Analysis, ratio: Ratio | None, axes: Any, below: Any) -> None:
     axes.set_ylabel("R(t)")
     below.set_xlabel("time since the start (ns)")
     below.set_ylabel("residuals / error")
@@ -83,10 +84,10 @@ def merged(values: Any, errors: Any, times: Any, step: int) -> tuple[Any, Any, A
     return means, 1 / np.sqrt(weights.sum(axis=1)), times[:whole].reshape(-1, step).mean(axis=1)
 
 
-def _draw_frequencies(analysis: Analysis, axes: Any) -> None:
+def _draw_frequencies(analysis: Analysis, ratio: Ratio | None, axes: Any) -> None:
     axes.set_xlabel("ω (rad/ns)")
     axes.set_ylabel("cosine transform of R(t)")
-    if (ratio := ratio_to_show(analysis)) is None:
+    if ratio is None:
         return
     omegas, amplitudes = frequency_spectrum(ratio, analysis.config.fit_begin_ns, analysis.config.fit_end_ns)
     if len(omegas) == 0:

@@ -53,9 +53,9 @@ class DetectorRemarks:
         if len(times) == 0:
             return
         self.hits += len(times)
-        if self.newest_ps is None:
-            self.newest_ps, self.oldest_ps = int(times[-1]), int(times[0])
-        self.newest_ps = max(self.newest_ps, int(times[-1]))
+        oldest, newest = int(times.min()), int(times.max())
+        self.oldest_ps = oldest if self.newest_ps is None else min(self.oldest_ps, oldest)
+        self.newest_ps = newest if self.newest_ps is None else max(self.newest_ps, newest)
         self._look(energies[-RECENT:])
 
     def _look(self, energies: npt.NDArray[Any]) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from thalweg.tdpac.analysis import Analysis
-from thalweg.tdpac.classes import ratio_classes
 from thalweg.tdpac.ratio import Ratio, ratio_of
 from thalweg.tdpac.spectra import Spectra
 
@@ -25,9 +24,9 @@ def ratio_to_show(analysis: Analysis) -> Ratio | None:
     spectra = analysis.spectra
     while reached_ns < wanted_ns and 2 * spectra.bin_ps <= widest_ps:
         spectra = in_double_bins(spectra)
-        wider = _ratio(analysis, spectra)
-        if _reach_ns(wider) > reached_ns:
-            found, reached_ns = wider, _reach_ns(wider)
+        wider = ratio_of(spectra, analysis.classes, analysis.clock["time_zero"] * 1e-3)
+        if (wider_ns := _reach_ns(wider)) > reached_ns:
+            found, reached_ns = wider, wider_ns
     return found if reached_ns > 0 else None
 
 
@@ -36,11 +35,6 @@ def in_double_bins(spectra: Spectra) -> Spectra:
     pairs = spectra.counts.shape[2] // 2
     counts = spectra.counts[:, :, : 2 * pairs].reshape(*spectra.counts.shape[:2], pairs, 2).sum(axis=3)
     return replace(spectra, counts=counts, bin_ps=2 * spectra.bin_ps)
-
-
-def _ratio(analysis: Analysis, spectra: Spectra) -> Ratio:
-    assert ratio_classes(analysis.classes) is not None
-    return ratio_of(spectra, analysis.classes, analysis.clock["time_zero"] * 1e-3)
 
 
 def _reach_ns(ratio: Ratio) -> float:
