@@ -65,9 +65,7 @@ def test_a_clock_that_differs_is_told_from_silence(tmp_path: Path, config: Path,
         detectors.second()
         with watched(path, "--config", config, "--silence", "20s") as server, viewer(server) as page:
             text = said(page, detectors, "clock", "b")
-            far = re.fullmatch(
-                rf"the timestamps of b are ([\d,.]+) s {where} those of a, c, and hits come", text
-            )
+            far = re.fullmatch(rf"the timestamps of b are ([\d,.]+) s {where} those of a, c, and hits come", text)
             assert far is not None, text
             assert abs(float(far[1].replace(",", "")) - HOUR_S) < 10
             assert {table for kind, table in alarms(page) if kind in ("clock", "silent")} == {"b"}
