@@ -1,13 +1,13 @@
 // The JSON of the configuration: what the TOML file says, table by table (docs/readout.md).
 #include <algorithm>
 #include <fmt/format.h>
-#include <fstream>
 #include <map>
 
 #include "thalweg/base/error.h"
 #include "thalweg/felix/dma_buffer.h"
 #include "thalweg/readout/config.h"
 #include "thalweg/readout/config_table.h"
+#include "thalweg/readout/token_file.h"
 
 namespace thalweg::readout {
 namespace {
@@ -34,11 +34,8 @@ void read_trigger(ConfigTable& table, TriggerConfig& trigger) {
     table.read("slice_ticks", trigger.slice_ticks);
 }
 
-// Returns the first line of the file.
 std::string token_of(std::string const& path, ConfigTable const& table) {
-    std::ifstream file(path);
-    std::string token;
-    if (std::getline(file, token) && token.ends_with('\r')) token.pop_back();
+    auto token = token_in(path);
     if (token.empty()) table.refuse("token_file", fmt::format("'{}' cannot be read, or is empty", path));
     return token;
 }

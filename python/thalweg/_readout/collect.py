@@ -287,7 +287,7 @@ class Collection:
             now = _Moment.of(self._collector)
             before = recent.since(now)
             if now.tokens_read > tokens_read:
-                self._live.say(f"{self._options.token_file} has another token: it is used from now on")
+                self._live.say(f"{self._options.token_file} has another token: it is tried from now on")
             tokens_read = now.tokens_read
             show(self._live, self._notifier, now.sentence(before, elapsed_s, bool(ended_by)))
             if not ended_by:

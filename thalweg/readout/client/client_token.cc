@@ -1,18 +1,16 @@
 #include "thalweg/readout/client/client_token.h"
 
 #include <fmt/format.h>
-#include <fstream>
 
 #include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
 #include "thalweg/readout/client/client_state.h"
+#include "thalweg/readout/token_file.h"
 
 namespace thalweg::readout {
 
 bool ClientToken::read_again() {
-    std::ifstream file(path_);
-    std::string token;
-    if (std::getline(file, token) && token.ends_with('\r')) token.pop_back();
+    auto token = token_in(path_);
     if (token.empty() || token.size() > kMaxTokenBytes || token == now_) return false;
     before_ = std::exchange(now_, std::move(token));
     return true;
