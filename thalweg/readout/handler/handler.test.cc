@@ -11,6 +11,7 @@
 #include "thalweg/felix/packet.h"
 #include "thalweg/readout/client/client.h"
 #include "thalweg/readout/handler/handler.h"
+#include "thalweg/readout/handler/test_running_card.h"
 
 namespace thalweg::readout {
 namespace {
@@ -53,19 +54,6 @@ template <class Condition> bool soon(Condition const& condition) {
     }
     return false;
 }
-
-// Runs until it is stopped or has sent everything.
-class RunningCard {
-  public:
-    explicit RunningCard(felix::CardOptions const& options) : card(options), thread_([this] { card.run(); }) {}
-    ~RunningCard() { card.stop(); }
-    void join() { thread_.join(); }
-
-    felix::Card card;
-
-  private:
-    std::jthread thread_;
-};
 
 // The events that a checking client has got.
 struct Seen {

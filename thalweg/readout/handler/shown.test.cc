@@ -9,6 +9,7 @@
 #include "thalweg/base/error.h"
 #include "thalweg/felix/card.h"
 #include "thalweg/readout/handler/handler.h"
+#include "thalweg/readout/handler/test_running_card.h"
 
 namespace thalweg::readout {
 namespace {
@@ -35,16 +36,6 @@ felix::CardOptions slow_card(std::string const& what) {
     options.buffer_bytes = 1 << 20;
     return options;
 }
-
-class RunningCard {
-  public:
-    explicit RunningCard(felix::CardOptions const& options) : card_(options), thread_([this] { card_.run(); }) {}
-    ~RunningCard() { card_.stop(); }
-
-  private:
-    felix::Card card_;
-    std::jthread thread_;
-};
 
 TEST(NotReady, SaysInEachStateWhyNothingIsReadAndWhatWouldChangeThat) {
     auto const options = slow_card("states");

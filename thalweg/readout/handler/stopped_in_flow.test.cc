@@ -8,6 +8,7 @@
 #include "thalweg/felix/card.h"
 #include "thalweg/readout/client/client.h"
 #include "thalweg/readout/handler/handler.h"
+#include "thalweg/readout/handler/test_running_card.h"
 
 namespace thalweg::readout {
 namespace {
@@ -15,18 +16,6 @@ namespace {
 constexpr std::uint64_t kSecond = 1'000'000'000;
 constexpr std::uint64_t kEvents = 60'000;
 constexpr std::uint32_t kLinks = 14;
-
-class RunningCard {
-  public:
-    explicit RunningCard(felix::CardOptions const& options) : card(options), thread_([this] { card.run(); }) {}
-    ~RunningCard() { card.stop(); }
-    void join() { thread_.join(); }
-
-    felix::Card card;
-
-  private:
-    std::jthread thread_;
-};
 
 struct Seen {
     std::map<std::uint64_t, int> complete; // how often an event was handed on
