@@ -120,3 +120,21 @@ def test_another_run_in_the_place_of_the_next_file_is_refused(tmp_path: Path, th
         page.until(lambda: page.status["state"] == "failed")
         assert f"{second} is another run now" in alarms(page)["reading", ""]
         assert sum(page.rows.values()) == rows
+
+
+def test_that_a_first_calibration_waits_for_hits_is_said(tmp_path: Path) -> None:
+    config = tmp_path / "tdpac.toml"
+    config.write_text(CONFIG + 'scale = [1, 1, 1]\n[calibration]\nhits = 1000\n[calibration.peaks]\n"133" = 133.0\n')
+    path = tmp_path / "run.h5"
+    with tw.create(path, dict.fromkeys("abc", HIT), tuning={"flush_interval": 0.05}) as out:
+        detectors = Detectors(out, dict.fromkeys("abc", 0))
+        detectors.second(hits=600)
+        with watched(path, "--config", config) as server, viewer(server) as page:
+            page.until(lambda: sum(page.rows.values()) == 1800)
+            said = page.status["calibrating"]
+            assert said.endswith("this waits for a (600 of 1,000 hits), b (600 of 1,000 hits), c (600 of 1,000 hits).")
+            assert page.blocks("energies")["a"].sum() == 0
+            detectors.second("a", "b", hits=600)
+            page.until(lambda: sum(page.rows.values()) == 3000)
+            page.until(lambda: page.status["calibrating"].endswith("this waits for c (600 of 1,000 hits)."))
+            assert page.blocks("energies")["a"].sum() > 0
