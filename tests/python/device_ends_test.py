@@ -1,5 +1,6 @@
 """How devices and their processes end: by themselves, by an interrupt, by a deadline, and with the recorder."""
 
+import json
 import os
 import signal
 import subprocess
@@ -30,8 +31,9 @@ def test_a_device_that_has_rows_for_ever_does_not_keep_the_run(tmp_path: Path) -
     options = ("--source", SILENT, "--setting", "wrong=end", "--duration", "200ms", "--device-deadline", "1s")
     report = record(tmp_path / "run.h5", *options, code=1)
     (problem,) = report["problems"]
-    why = "next still has rows 6 s after stop, and should return None at some time"
-    assert problem.endswith(f"is lost ({why}) while it was stopped")
+    assert problem.endswith(
+        "does not stop (next still gives rows 6 s after stop): let stop end them, so that next returns None"
+    )
     assert report["rows"] == len(tw.open(tmp_path / "run.h5")["ch0"])
     assert report["files"][0]["complete"]
 
@@ -110,9 +112,20 @@ def test_no_process_of_a_device_outlives_the_recorder(tmp_path: Path, thalweg_co
     assert numbers == list(range(len(numbers)))
 
 
-def test_a_device_that_gives_rows_after_stop_is_told_of_before_it_is_lost() -> None:
+def test_a_device_that_gives_rows_after_stop_is_told_of_before_it_is_lost(tmp_path: Path) -> None:
     device = f'{{source = "{SILENT}", wrong = "end", deadline = "1s"}}'
-    words = [THALWEG, "devices", "--device", device, "--duration", "200ms"]
+    words = [THALWEG, "record", "--out", str(tmp_path / "run.h5"), "--device", device, "--duration", "200ms"]
     done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
     told = f"next of {SILENT} still gives rows 2 s after stop (they are recorded, for 6 s at most): let it"
-    assert done.stderr.index(told) < done.stderr.index("is lost (next still has rows 6 s after stop")
+    assert done.stderr.index(told) < done.stderr.index("does not stop (next still gives rows 6 s after stop")
+
+
+def test_a_device_that_does_not_stop_is_tried_no_longer_than_it_was_read_and_two_seconds() -> None:
+    words = [THALWEG, "devices", "--source", SILENT, "--setting", "wrong=end", "--duration", "500ms", "--json"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 1
+    (problem,) = json.loads(done.stdout)["problems"]
+    assert problem == (
+        f"{SILENT} does not stop (next still gives rows 2.5 s after stop): let stop end them, so that next returns None"
+    )
+    assert "are recorded" not in done.stderr  # one sentence says it

@@ -1,11 +1,13 @@
 """What is said of a class that records: of its mistakes, of its settings, and of what it prints."""
 
 import json
+import re
+import signal
 import subprocess
 from pathlib import Path
 
 import pytest
-from recording import THALWEG
+from recording import THALWEG, wait_for
 
 CARD = """
 import time
@@ -81,3 +83,55 @@ def test_what_a_class_prints_is_shown_where_it_is_tried_and_not_where_it_records
     assert "thalweg: card:Card printed: gain 3\n" in tried
     assert "thalweg: card:Card printed: stopped\n" in tried
     assert "gain" not in said("record", "--source", "card:Card", "--duration", "200ms", "--quiet", code=0)
+
+
+def wrong(folder: Path, line: str) -> int:
+    """Writes a class whose `next` has this line. Returns the number of the line."""
+    lines = CARD.replace("CLOCK", json.dumps("stamp")).splitlines()
+    place = lines.index("    def next(self, timeout):") + 1
+    lines.insert(place, f"        {line}")
+    (folder / "card.py").write_text("\n".join(lines) + "\n")
+    return place + 1
+
+
+def test_a_class_that_fails_without_a_row_in_the_same_way_ends_the_run(folder: Path) -> None:
+    line = wrong(folder, "self.no_member")
+    problem = said("record", "--source", "card:Card", "--quiet", code=1)
+    place = f"AttributeError: 'Card' object has no attribute 'no_member', at card.py:{line}"
+    assert f"card:Card gives no row, and has failed 5 times in the same way ({place}): mend it" in problem
+    assert problem.count(f"card:Card is lost ({place}): it is opened again") == 1
+    assert f"card:Card was lost 4 times ({place})" in problem
+
+
+def test_a_device_that_the_system_refuses_and_one_that_has_given_rows_are_tried_on(folder: Path) -> None:
+    """The first has the error of a cable, the second fails at its third call. Each is lost ten times and more."""
+    for line in ("raise ConnectionError('no cable')", 'self.n = getattr(self, "n", 0) + 1; self.n == 3 and 1 / 0'):
+        number = wrong(folder, line)
+        log = folder / f"said{number}"
+        words = [THALWEG, "record", "--source", "card:Card", "--out", str(log.with_suffix(".h5")), "--quiet", "--force"]
+        with log.open("w") as file, subprocess.Popen(words, stderr=file, stdout=subprocess.DEVNULL) as recorder:
+            wait_for(lambda log=log: "was lost 10 times" in log.read_text())
+            recorder.send_signal(signal.SIGINT)
+            assert recorder.wait(60) == 1
+        text = log.read_text()
+        assert f"at card.py:{number}): it is opened again" in text
+        assert len(re.findall("Z thalweg: .* it is opened again", text)) == 2
+        assert "gives no row" not in text
+
+
+def test_an_error_of_a_library_is_said_with_the_line_of_the_class_that_called_it(folder: Path) -> None:
+    (folder / "vendor.py").write_text("def read():\n    raise KeyError('gain')\n")
+    line = wrong(folder, "__import__('vendor').read()")
+    problem = said("devices", "--source", "card:Card", code=1)
+    assert f"KeyError: 'gain', raised at vendor.py:2, at card.py:{line}" in problem
+
+
+def test_an_error_of_a_slow_instrument_is_said_with_its_line(folder: Path) -> None:
+    (folder / "stage.py").write_text(
+        "class Stage:\n    def units(self):\n        return {'t': 'K'}\n\n"
+        "    def read(self):\n        return {'t': 1 / 0}\n"
+    )
+    device = '{source = "stage:Stage", kind = "slow", every = "100ms"}'
+    problem = said("record", "--device", device, "--duration", "3s", "--quiet", code=0)
+    why = "ZeroDivisionError: division by zero, at stage.py:6"
+    assert problem.count(f"stage:Stage gives no values ({why}): it is opened again") == 1

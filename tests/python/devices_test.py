@@ -71,6 +71,9 @@ def test_every_row_is_in_one_file_whatever_happens_to_the_device(tmp_path: Path)
     ]
     for text in said:
         assert any(text in problem and "it is opened again" in problem for problem in report["problems"])
+    assert len(report["problems"]) == len(set(said))  # a cause that comes again is counted
+    again = next(problem for problem in report["problems"] if "did not return from next" in problem)
+    assert again == f"{CARD} was lost 2 times (it did not return from next within 2.1 s): it is opened again"
     # Dead time is the card's: what it did not see is what lies between the records.
     again = [row for row in events_of(tmp_path / "run.h5") if row["until"] is not None]
     assert [row["event"] for row in again] == ["reopened"] * 8 + ["started"]

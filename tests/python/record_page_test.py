@@ -155,6 +155,12 @@ def test_wrong_options_are_said_before_anything_is_written(tmp_path: Path) -> No
         (("--watch", "7782", "--watch-option", "config"), r"--watch-option config is not known"),
         (("--watch-option", "config=a"), r"--watch is not given"),
         (("--watch", "here"), r"--watch"),
+        ((*PAGE, "--watch-option", f"config={tmp_path}/none.toml"), r"--watch cannot be shown: .*none.toml"),
+        ((*PAGE, "--watch-option", f"token-file={tmp_path}/none"), r"--watch cannot be shown: .*/none"),
+        ((*PAGE, "--watch-option", "silence=soon"), r"--watch cannot be shown: .*'soon'"),
+        ((*PAGE, "--watch-option", "priority=high"), r"--watch cannot be shown: .*'high'"),
+        ((*PAGE, "--watch-option", "slices=1/7"), r"--watch cannot be shown: --slices 1/7 has no meaning"),
+        (("--watch", "0.0.0.0:7782"), r"--watch cannot be shown: 0.0.0.0 is reached from other machines"),
     ):
         command = [THALWEG, "record", "--out", str(out), *words]
         done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
@@ -165,7 +171,7 @@ def test_wrong_options_are_said_before_anything_is_written(tmp_path: Path) -> No
 
 def test_all_options_of_a_page_can_be_given() -> None:
     names = {name.replace("_", "-") for name in inspect.signature(watch).parameters}
-    assert set(WATCH_OPTIONS) == names - {"file", "listen", "end-with-run"}
+    assert set(WATCH_OPTIONS) == names - {"file", "listen", "end-with-run", "only-check"}
 
 
 def test_watch_ends_with_the_run_if_it_is_asked_for(tmp_path: Path, thalweg_command: Any) -> None:

@@ -60,12 +60,13 @@ def test_every_gap_is_a_row_and_none_ends_the_run(tmp_path: Path) -> None:
     for rows in (stage, shield):
         assert np.all(np.diff(rows["monotonic"].astype(np.int64)) >= 0)
         assert np.all(np.abs(np.diff(rows["utc"] - rows["monotonic"].astype(np.int64))) < 1_000_000_000)
-    assert report["channels"]["cryo_stage"]["gaps"] + report["channels"]["cryo_shield"].get("gaps", 0) >= 5
+    # Each gap is counted by its table; the counts of a process that dies may lack its last one.
+    assert [report["channels"][name]["gaps"] for name in ("cryo_stage", "cryo_shield")] == [5, 4]
 
     events = run["device_events"].read(["event", "text"])
     lost = [text for event, text in zip(events["event"], events["text"], strict=True) if event == "lost"]
     assert lost == [
-        "OSError: the cable is out",
+        "OSError: the cable is out, at slow_stand_ins.py:40",
         "it ended with code 3 and no report",
         "it did not return from next within 1.1 s",
         "ValueError: could not convert string to float: '4.2 K'",
@@ -284,7 +285,7 @@ def test_an_instrument_that_fails_is_closed_and_made_again(monkeypatch: pytest.M
     monkeypatch.setattr(Scripted, "read", lambda _: {"a": 3, "b": 4})
     assert stage.rows(11.0)[:2] == [("a", 3), ("b", 4)]
     assert [each["event"] for each in stage.told if each["event"] != "absent"] == ["lost", "reopened"]
-    assert stage.told[0]["text"] == "OSError: gone"
+    assert stage.told[0]["text"].startswith("OSError: gone, at slow_test.py:")
     assert "it has other channels or units now" in stage.told[1]["text"]
 
 

@@ -2,10 +2,12 @@
 
 import re
 from collections.abc import Callable
+from typing import TypeVar
 
 from thalweg import _core
 from thalweg._base.errors import UsageError
 
+Quantity = TypeVar("Quantity")
 _PREFIXES = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9}
 
 
@@ -38,9 +40,17 @@ def size_bytes(text: str) -> int:
     return _core.parse_size_bytes(text) if text else 0
 
 
+def of_option(option: str, text: str, parse: Callable[[str], Quantity]) -> Quantity:
+    """Returns the quantity of an option. Raises UsageError, which names the option, if the text is none."""
+    try:
+        return parse(text)
+    except UsageError as error:
+        raise UsageError(f"{option}: {error}") from None
+
+
 def limit(option: str, text: str, parse: Callable[[str], int]) -> int:
     """Returns the limit, or 0 for an empty text, which means no limit. Raises UsageError for a given limit of 0."""
-    value = parse(text)
+    value = of_option(option, text, parse)
     if text and value == 0:
         raise UsageError(f"{option} {text} is not a limit (it is 0): give more, or leave it out")
     return value

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from datetime import UTC, datetime
 
-from thalweg import _core
 from thalweg._base.errors import UsageError
+from thalweg._base.quantities import duration_ns, of_option
 
 _DEFAULT_S = 1.0
 
@@ -18,7 +18,7 @@ def stamped(sentence: str) -> str:
 
 def interval_s(text: str) -> float:
     """Returns the time between two lines of progress; 1 s for an empty text. Raises UsageError if it is no time."""
-    seconds = _core.parse_duration_ns(text) / 1e9 if text else _DEFAULT_S
+    seconds = of_option("--interval", text, duration_ns) / 1e9 if text else _DEFAULT_S
     if seconds <= 0:
         raise UsageError(f"--interval {text} is too short (it is 0): give for example 1min, or --quiet for no progress")
     return seconds

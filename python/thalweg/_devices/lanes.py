@@ -15,6 +15,7 @@ from thalweg._devices.description import Description
 from thalweg._devices.pulses import PulseFeatures
 from thalweg._devices.pumped_rows import PumpedRows
 from thalweg._devices.rows import Counters, LaneRows
+from thalweg._devices.slow import SlowDevice
 from thalweg._writing.attached import Attached
 from thalweg.sources import DeviceLost, Overflow
 
@@ -23,6 +24,10 @@ _IDLE_PAUSE_S = 0.001  # if a device returns before its timeout
 _COUNT_S = 0.25
 _DRAIN_IS_LONG_S = 2.0  # then a device that gives rows after stop is told of
 _DRAIN_DEADLINES = 6  # so many deadlines a device has to hand out what it had when it was stopped
+
+
+class NeverEmpty(DeviceLost):
+    """Raised if a device gives rows on and on after it was stopped."""
 
 
 class Gate:
@@ -73,8 +78,10 @@ class Lanes:
         prefix: str = "",
         before: dict[str, Any] | None = None,
         deadline_s: float,
+        drain_s: float | None = None,
     ) -> None:
         before = before or {}
+        self._drain_s = _DRAIN_DEADLINES * deadline_s if drain_s is None else drain_s
         self._device, self._board, self._tell, self._deadline_s = device, board, happened, deadline_s
         self._clock = DeviceClock(description, board, before)
         self._counters = Counters(list(description.schema), before.get("counters", {}))
@@ -186,10 +193,10 @@ class Lanes:
             self._lanes[lane].finish()  # the file of a rotation waits for it
 
     def _check_drain(self) -> None:
-        """Tells of a device that gives rows long after stop. Raises DeviceLost if it does so for too long."""
-        now_s, most_s = time.monotonic(), _DRAIN_DEADLINES * self._deadline_s
+        """Tells of a device that gives rows long after stop. Raises NeverEmpty if it does so for too long."""
+        now_s, most_s = time.monotonic(), self._drain_s
         if now_s >= self._empty_by_s:
-            raise DeviceLost(f"next still has rows {most_s:g} s after stop, and should return None at some time")
+            raise NeverEmpty(f"next still gives rows {most_s:g} s after stop")
         if now_s >= self._long_by_s:
             self._long_by_s = math.inf
             self._tell({"event": "draining", "after_s": _DRAIN_IS_LONG_S, "most_s": most_s})
@@ -206,6 +213,8 @@ class Lanes:
         if not batch:
             return False
         rows.append(batch)
+        if isinstance(self._device, SlowDevice):  # it has few rows, and each of them may be a gap
+            self._next_count_s = 0.0
         return True
 
     def _next(self, lane: int, timeout_s: float) -> Any:
@@ -243,8 +252,9 @@ class Lanes:
     def _stop(self) -> None:
         with self._alone():
             self._call("stop", self._device.stop)
-            self._empty_by_s = time.monotonic() + _DRAIN_DEADLINES * self._deadline_s
-            self._long_by_s = time.monotonic() + _DRAIN_IS_LONG_S
+            self._empty_by_s = time.monotonic() + self._drain_s
+            # One sentence is enough if the end is near.
+            self._long_by_s = time.monotonic() + _DRAIN_IS_LONG_S if self._drain_s > 2 * _DRAIN_IS_LONG_S else math.inf
             self._has_stopped = True
 
     def _restart(self, overflow: Overflow) -> None:

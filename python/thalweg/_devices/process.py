@@ -20,12 +20,13 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
-from thalweg._base.errors import Error, UsageError, text_of
+from thalweg._base.errors import Error, UsageError
 from thalweg._base.signals import OF_RECORDING
 from thalweg._devices.board import Board, beat
 from thalweg._devices.description import check_settings, description_of, load_class
-from thalweg._devices.lanes import Lanes
+from thalweg._devices.lanes import Lanes, NeverEmpty
 from thalweg._devices.pulses import features_of
+from thalweg._devices.raised import file_of, text_at
 from thalweg._devices.slow import SlowDevice
 from thalweg._writing.attached import attach
 from thalweg.sources import DeviceLost
@@ -43,6 +44,8 @@ class Recorder:
             sys.stdout.reconfigure(line_buffering=True)  # it is there also if the process dies
         self._lock = threading.Lock()
         self.deadline_s = 10.0
+        self.source_file = ""  # of the class
+        self.rows = 0
 
     def read(self) -> dict[str, Any]:
         """Returns the next request, or an empty one if the recorder has ended."""
@@ -78,6 +81,7 @@ def record(recorder: Recorder, board: Board) -> None:
     recorder.deadline_s = deadline_s
     slow = asked.get("slow")
     maker = load_class(name, is_slow=slow is not None)
+    recorder.source_file = file_of(maker)
     check_settings(name, maker, settings)
     try:
         device = maker(**settings) if slow is None else _slow_device(recorder, lambda: maker(**settings), slow)
@@ -85,7 +89,7 @@ def record(recorder: Recorder, board: Board) -> None:
         raise
     except (TypeError, ValueError) as error:
         traceback.print_exc()
-        raise UsageError(f"{name} cannot be opened ({_text_at(error)})") from None
+        raise UsageError(f"{name} cannot be opened ({text_at(error, recorder.source_file)})") from None
     board.begin(0, "describe", deadline_s)
     description = description_of(name, device.describe(), settings)
     board.end(0)
@@ -106,6 +110,7 @@ def record(recorder: Recorder, board: Board) -> None:
             recorder.happened,
             features=features,
             deadline_s=deadline_s,
+            drain_s=asked.get("drain_s"),
             **attached["as"],
         )
         recorder.tell(ready=True)
@@ -113,14 +118,17 @@ def record(recorder: Recorder, board: Board) -> None:
             recorder.tell(rows=0)
             return
         threading.Thread(target=_obey, args=(recorder, lanes), daemon=True).start()
-        lanes.work()
+        try:
+            lanes.work()
+        finally:
+            recorder.rows = lanes.rows
         recorder.tell(rows=lanes.rows)
     finally:
         run.finish()  # whatever happened to the device, its rows are whole
 
 
 def _slow_device(recorder: Recorder, make: Callable[[], Any], slow: dict[str, Any]) -> SlowDevice:
-    device = SlowDevice(make, slow["every_s"], recorder.happened)
+    device = SlowDevice(make, slow["every_s"], recorder.happened, recorder.source_file)
     if "goes_on" in slow:
         device.go_on(**slow["goes_on"])
     else:
@@ -142,24 +150,17 @@ def main() -> int:
         recorder.tell(error=str(error), usage=isinstance(error, UsageError))
         return 1
     except DeviceLost as error:
-        recorder.tell(lost=str(error) or "it says that it is lost")
+        recorder.tell(lost=str(error) or "it says that it is lost", is_endless=isinstance(error, NeverEmpty))
         return 1
     except Exception as error:  # a plug-in may raise anything
         traceback.print_exc()
-        recorder.tell(lost=_text_at(error))
+        # What the system refuses may be possible later, and what a program does wrong without any row will be again.
+        fails_at_once = not recorder.rows and not isinstance(error, OSError)
+        recorder.tell(lost=text_at(error, recorder.source_file), fails_at_once=fails_at_once)
         return 1
     finally:
         board.begin(0, "close", recorder.deadline_s)  # a thread of a library may keep the process
     return 0
-
-
-def _text_at(error: BaseException) -> str:
-    """Returns what the error says, and the file and the line that raised it. A syntax error says itself where it is."""
-    if isinstance(error, SyntaxError):
-        return text_of(error)
-    frames = traceback.extract_tb(error.__traceback__)
-    last = next((each for each in reversed(frames) if not each.filename.startswith("<frozen ")), frames[-1])
-    return f"{text_of(error)}, at {os.path.basename(last.filename)}:{last.lineno}"
 
 
 if __name__ == "__main__":

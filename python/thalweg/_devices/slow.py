@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from thalweg._base.errors import UsageError, text_of
+from thalweg._base.errors import UsageError
 from thalweg._base.suggestion import suggestion
+from thalweg._devices.raised import text_at
 from thalweg._schema.types import float64, int64, uint8, uint64
 from thalweg.sources import GAP, DeviceLost, Given, Reading
 
@@ -24,17 +25,24 @@ class SlowDevice:
     """What `Lanes` calls. It opens the instrument, and again after whatever an instrument raises: that is a gap.
 
     every_s: how often each value gets a row; None: when it changes. `tell` says to the recorder what has happened.
+    source_file: that of the class, of which a line is named if it raises something.
     """
 
-    def __init__(self, make: Callable[[], Any], every_s: float | None, tell: Callable[[dict[str, Any]], None]) -> None:
-        self._make, self._every_s, self._tell = make, every_s, tell
+    def __init__(
+        self,
+        make: Callable[[], Any],
+        every_s: float | None,
+        tell: Callable[[dict[str, Any]], None],
+        source_file: str = "",
+    ) -> None:
+        self._make, self._every_s, self._tell, self._file = make, every_s, tell, source_file
         self._instrument: Any = None
         self._units: dict[str, str] = {}
         self._latest: dict[str, Reading] = {}
         self._written: dict[str, Reading] = {}
         self._due_s = self._next_try_s = 0.0
         self._pause_s = self._step_s
-        self._gaps = 0
+        self._gaps: dict[str, int] = {}
         self._gap_before: Reading | None = None
         self._has_stopped = False
 
@@ -77,8 +85,8 @@ class SlowDevice:
         self._pause_s = self._step_s
         return _batch(rows)
 
-    def counters(self) -> dict[str, int]:
-        return {"gaps": self._gaps}
+    def counters(self) -> dict[str, dict[str, int]]:
+        return {channel: {"gaps": self._gaps.get(channel, 0)} for channel in self._units}
 
     def stop(self) -> None:
         self._has_stopped = True
@@ -145,7 +153,7 @@ class SlowDevice:
             is_new = self._every_s is None and (reading.value, reading.severity) != (before.value, before.severity)
         if is_new:
             self._written[channel] = reading
-            self._gaps += is_gap
+            self._gaps[channel] = self._gaps.get(channel, 0) + is_gap
         return is_new
 
     def _that_go_on(self, but: Mapping[str, Reading], *, now: bool) -> list[tuple[str, Reading]]:
@@ -162,7 +170,7 @@ class SlowDevice:
         return _batch([(channel, gap) for channel in self._units if self._is_new(channel, gap)])
 
     def _lose(self, error: Exception) -> Batch | None:
-        self._tell({"event": "lost", "text": _text(error)})
+        self._tell({"event": "lost", "text": _text(error, self._file)})
         with contextlib.suppress(Exception):  # it has failed already
             self.close()
         self._instrument = None
@@ -184,7 +192,7 @@ class SlowDevice:
         except Exception as error:
             with contextlib.suppress(Exception):
                 instrument.close()  # type: ignore[union-attr]
-            self._tell({"event": "absent", "text": _text(error)})
+            self._tell({"event": "absent", "text": _text(error, self._file)})
             return False
         self._instrument = instrument
         self._is_open()
@@ -219,5 +227,5 @@ def _batch(rows: list[tuple[str, Reading]]) -> Batch | None:
     return batch or None
 
 
-def _text(error: Exception) -> str:
-    return str(error) if isinstance(error, DeviceLost) and str(error) else text_of(error)
+def _text(error: Exception, source_file: str) -> str:
+    return str(error) if isinstance(error, DeviceLost) and str(error) else text_at(error, source_file)

@@ -38,6 +38,7 @@ class NodePlan:
 
 
 def node_plan(options: RecordOptions) -> NodePlan:
+    timeout_ns = quantities.limit("--node-timeout", options.node_timeout, quantities.duration_ns)
     if options.nodes == 1:
         if options.node not in (None, 1):
             raise UsageError(f"--node {options.node} is given without --nodes: give both")
@@ -50,4 +51,4 @@ def node_plan(options: RecordOptions) -> NodePlan:
             "a run of several nodes cannot be divided into files: leave out --max-file-size and --max-file-time"
         )
     goes_on = options.on_node_death == NodeDeath.going_on
-    return NodePlan(options.nodes, options.node, goes_on, quantities.duration_ns(options.node_timeout))
+    return NodePlan(options.nodes, options.node, goes_on, timeout_ns)

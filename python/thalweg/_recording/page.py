@@ -15,6 +15,7 @@ from thalweg._recording.options import RecordOptions
 WATCH_OPTIONS = ("config", "token-file", "host-name", "silence", "priority", "slices")
 _LAST_LOOK_S = 10.0
 _TERMINATED_S = 5.0
+_CHECKED_S = 60.0
 _TICK_S = 0.05
 
 
@@ -38,6 +39,46 @@ def watch_words(options: RecordOptions) -> list[str]:
     return words
 
 
+class CheckedOptions:
+    """Lets `thalweg watch` itself check the options, in a process of its own, while the devices open: a page whose
+    options are wrong would be seen when the run has begun."""
+
+    def __init__(self, words: list[str], path: Path) -> None:
+        self._process: subprocess.Popen[str] | None = None
+        if words:
+            self._process = subprocess.Popen(
+                [*_command(path, words), "--only-check"],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                text=True,
+                start_new_session=True,
+            )
+
+    def wait(self) -> None:
+        """Raises UsageError if the options are wrong. A check that comes to no end says nothing of them."""
+        if self._process is None:
+            return
+        try:
+            _, said = self._process.communicate(timeout=_CHECKED_S)
+        except subprocess.TimeoutExpired:
+            return
+        if self._process.returncode > 0:
+            why = said.strip().removeprefix("thalweg: ")
+            raise UsageError(f"the page of --watch cannot be shown: {why}")
+
+    def kill(self) -> None:
+        """Ends the process, if it is there."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.communicate()
+            self._process = None
+
+
+def _command(path: Path, words: list[str]) -> list[str]:
+    return [sys.executable, "-m", "thalweg", "watch", str(path.absolute()), "--end-with-run", *words]
+
+
 class RunPage:
     """`say` says where the page is, and `note` a problem with which the recording goes on."""
 
@@ -50,11 +91,10 @@ class RunPage:
     def start(self, path: Path) -> None:
         if not self._words:
             return
-        command = [sys.executable, "-m", "thalweg", "watch", str(path.absolute()), "--end-with-run", *self._words]
         try:
             # In a session of its own: Ctrl-C is for the recording, and the page ends behind it.
             self._process = subprocess.Popen(
-                command,
+                _command(path, self._words),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,

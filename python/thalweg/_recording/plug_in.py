@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 from thalweg._base.errors import SystemError, UsageError  # noqa: A004
-from thalweg._base.quantities import as_ordinal
 from thalweg._recording.device_events import DeviceEvents, Happening, now
+from thalweg._recording.losses import MOST_AT_ONCE, Cause, Losses
 from thalweg._recording.options import DeviceLoss
 from thalweg._recording.silence import Silence
 from thalweg._recording.specs import DeviceSpec
@@ -37,6 +37,8 @@ class DeviceProcess(WorkerProcess):
         self._spec = spec
         self._ended_s = 0.0
         opened = {"source": spec.source, "settings": spec.settings, "deadline_s": spec.deadline_s}
+        if spec.drain_s is not None:
+            opened["drain_s"] = spec.drain_s
         if spec.features:
             opened["features"] = spec.features
         if spec.is_slow:
@@ -97,7 +99,7 @@ class PlugIn:
         self._is_other = False  # it has other tables than before
         self._pause_s = _FIRST_PAUSE_S
         self._next_try_s = self._lost_s = self._since_s = 0.0
-        self._times_lost = 0
+        self._losses = Losses()
 
     # What the run asks of all its sources.
 
@@ -245,12 +247,18 @@ class PlugIn:
         self._happened(event["event"], event.get("text", ""), event)
         if event["event"] == "lost":  # a slow instrument, whose process goes on
             self._lost_s = time.monotonic()
-            self._problems.note(f"{self.spec.title} gives no values ({event['text']}): it is opened again")
+            cause = self._losses.add(event["text"])
+            times = "" if cause.times == 1 else f", for the {cause.times:,}th time"
+            if cause.is_told:
+                self._problems.note(f"{self.spec.title} gives no values{times} ({event['text']}): it is opened again")
         if event["event"] == "overflow":
             self._problems.note(f"{self.spec.title} overflowed ({event['text']}): it is started again")
         if event["event"] == "reopened":
             self._pause_s, self._gap = _FIRST_PAUSE_S, {}
-            self._problems.note(f"{self.spec.title} gives records again, {time.monotonic() - self._lost_s:.1f} s later")
+            if not self._losses.last.is_told:
+                return
+            what = "is open" if self.spec.is_slow else "gives records"
+            self._problems.note(f"{self.spec.title} {what} again, {time.monotonic() - self._lost_s:.1f} s later")
 
     def _end(self, process: DeviceProcess) -> None:
         """The process has ended: as it was asked to, or not."""
@@ -284,18 +292,25 @@ class PlugIn:
             self._try_again()
             return
         self._happened("lost", text, {"from": max(last.values(), default=None)})
-        self._lose(text, is_final="error" in reports)
+        at_once = bool(reports.get("fails_at_once"))
+        has_given = bool(last) or not reports.get("fails_at_once", True)
+        if self._losses.is_hopeless(text, fails_at_once=at_once, has_given=has_given) and self._may_reopen:
+            text = f"{self.spec.title} gives no row, and has failed {MOST_AT_ONCE} times in the same way ({text})"
+            self._lose(f"{text}: mend it, or raise DeviceLost if the device may come back", is_final=True)
+            return
+        self._lose(text, is_final="error" in reports, is_endless=bool(reports.get("is_endless")))
 
     @property
     def _may_reopen(self) -> bool:
         return self._is_recording and not self._is_stopping and self.spec.on_loss == DeviceLoss.reopen
 
-    def _lose(self, text: str, *, is_final: bool) -> None:
-        self._times_lost += 1
-        times = "" if self._times_lost == 1 else f", for the {as_ordinal(self._times_lost)} time"
-        sentence = f"{self.spec.title} is lost{times} ({text})"
+    def _lose(self, text: str, *, is_final: bool, is_endless: bool = False) -> None:
+        cause = self._losses.add(text)
+        sentence = f"{self.spec.title} is lost ({text})"
+        if cause.times > 1:
+            sentence = f"{self.spec.title} was lost {cause.times:,} times ({text})"
         if self._may_reopen and not is_final:
-            self._say_lost(f"{sentence}: it is opened again")
+            self._say_lost_again(cause, f"{sentence}: it is opened again")
             self._lost_s = time.monotonic()
             if self._lost_s - self._since_s > _WELL_S:
                 self._pause_s = _FIRST_PAUSE_S
@@ -303,7 +318,11 @@ class PlugIn:
             self._try_again()
             return
         self.has_ended = True
-        if self._is_stopping:
+        if is_endless:
+            self._problems.fail(
+                f"{self.spec.title} does not stop ({text}): let stop end them, so that next returns None"
+            )
+        elif self._is_stopping:
             self._say_lost(f"{sentence} while it was stopped")
         elif self._is_recording and self.spec.on_loss == DeviceLoss.going_on and not is_final:
             self._problems.fail(f"{sentence}: the run goes on without it")
@@ -317,6 +336,13 @@ class PlugIn:
     def _say_lost(self, sentence: str) -> None:
         """A gap of a slow instrument is a row, and so the run lacks nothing."""
         self._problems.note(sentence) if self.spec.is_slow else self._problems.fail(sentence)
+
+    def _say_lost_again(self, cause: Cause, sentence: str) -> None:
+        before, cause.said = cause.said, sentence
+        if before and not self.spec.is_slow:
+            self._problems.fail_again(before, sentence, is_said=cause.is_told)
+        elif cause.is_told:
+            self._say_lost(sentence)
 
     def _try_again(self) -> None:
         self._next_try_s = time.monotonic() + self._pause_s

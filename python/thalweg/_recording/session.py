@@ -13,6 +13,7 @@ from thalweg._base import quantities
 from thalweg._base.errors import Error, SystemError  # noqa: A004
 from thalweg._base.notify import Notifier
 from thalweg._base.stamps import interval_s
+from thalweg._recording.commands import check_command
 from thalweg._recording.control import Control
 from thalweg._recording.devices import Described, Devices
 from thalweg._recording.ends import Ends
@@ -22,11 +23,11 @@ from thalweg._recording.metrics import MetricsServer
 from thalweg._recording.names import behind_earlier
 from thalweg._recording.nodes import NodePlan, node_plan
 from thalweg._recording.options import RecordOptions
-from thalweg._recording.page import RunPage, watch_words
+from thalweg._recording.page import CheckedOptions, RunPage, watch_words
 from thalweg._recording.progress import RecordingProgress
 from thalweg._recording.report import RecordingReport
 from thalweg._recording.snapshot import Rates, RecordingSnapshot
-from thalweg._recording.specs import devices_of
+from thalweg._recording.specs import devices_of, only_tried
 from thalweg._recording.tuning import tuning_of
 from thalweg._recording.watch import Problems
 from thalweg._writing.reports import RunReport, report_of
@@ -41,17 +42,23 @@ _FULL_NS = 5_000_000_000  # so long a disk must have no room before the run ends
 
 class RecordingSession:
     """One recording. The constructor raises UsageError for errors in the options, and `run` for those that only an
-    opened device finds: before anything is written, too. shows_output: it says what devices print."""
+    opened device finds: before anything is written, too. only_tries: devices are tried, not a run taken. It says what
+    they print, opens no device again, and waits for the last rows of none for long."""
 
-    def __init__(self, options: RecordOptions, *, shows_output: bool = False) -> None:
+    def __init__(self, options: RecordOptions, *, only_tries: bool = False) -> None:
         self._options = options
         self._duration_ns = quantities.limit("--duration", options.duration, quantities.duration_ns)
         self._max_bytes = quantities.limit("--max-file-size", options.max_file_size, quantities.size_bytes)
         self._max_ns = quantities.limit("--max-file-time", options.max_file_time, quantities.duration_ns)
-        self._problems = Problems(shows_output=shows_output)
-        self._devices = Devices(devices_of(options), self._problems, self._counted)
+        self._problems = Problems(shows_output=only_tries)
+        specs = devices_of(options)
+        if only_tries:
+            specs = [only_tried(spec, self._duration_ns * 1e-9) for spec in specs]
+        self._devices = Devices(specs, self._problems, self._counted)
         self._nodes = node_plan(options)
         check_metadata(options)
+        check_command("--on-start", options.on_start)
+        check_command("--on-stop", options.on_stop)
         self._earlier = behind_earlier(options)
         self._create_options = _create_options(options, self._nodes)
         self._left_out: list[str] = []
@@ -94,9 +101,13 @@ class RecordingSession:
     def _start(self, stack: contextlib.ExitStack) -> None:
         stack.callback(self._devices.close)
         stack.callback(self._devices.kill)
+        checked = CheckedOptions(watch_words(self._options), Path(self._options.out))
+        stack.callback(checked.kill)
         with self._control.waiting():  # no process begins without being known
             self._devices.begin()
-        plan = self._file_plan(self._devices.open())
+        described = self._devices.open()
+        checked.wait()
+        plan = self._file_plan(described)
         if self._options.metrics:
             metrics = self._metrics = MetricsServer(self._options.metrics, lambda: self._snapshot)
             stack.callback(metrics.close)

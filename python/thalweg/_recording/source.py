@@ -63,7 +63,7 @@ def settings(options: "RecordOptions") -> dict[str, Any]:
             "compass_header": _header(options.compass_header),
             **pulses,
         }
-    rate = quantities.rate(options.rate)
+    rate = quantities.of_option("--rate", options.rate, quantities.rate)
     physics = physics_settings(options.physics, options.isotope.value, options.channels) if options.physics else {}
     return {
         "kind": "digitizer",
@@ -75,10 +75,10 @@ def settings(options: "RecordOptions") -> dict[str, Any]:
             "record_limit": options.records,
             "isotope": options.isotope.value,
             "record_samples": options.samples,
-            "sample_rate_hz": quantities.frequency_hz(options.sample_rate, "S/s"),
+            "sample_rate_hz": quantities.of_option("--sample-rate", options.sample_rate, _samples_per_s),
             "seed": options.seed,
             "waveforms": bool(pulses) or options.waveforms == "all",
-            "onboard_bytes": quantities.size_bytes(options.onboard_memory),
+            "onboard_bytes": quantities.of_option("--onboard-memory", options.onboard_memory, quantities.size_bytes),
             # With a rate, the card's own clock ends the run, so that the same options give the same records.
             "duration_ns": 0 if rate.is_max else quantities.duration_ns(options.duration),
         },
@@ -120,6 +120,10 @@ def _header(text: str) -> int | None:
     if value & 0xFFF0 != 0xCAE0:
         raise UsageError(f"--compass-header {text} is not a header of CoMPASS: give two bytes, 0xCAE0 to 0xCAEF")
     return value
+
+
+def _samples_per_s(text: str) -> float:
+    return quantities.frequency_hz(text, "S/s")
 
 
 def has_clock(settings: dict[str, Any]) -> bool:

@@ -17,6 +17,8 @@ from thalweg._recording.pulses import pulse_settings
 from thalweg._recording.source import own_options
 
 _CHANGE = "change"
+# What a card holds when it is stopped was taken while it was read, so handing it out takes about as long.
+_TRIED_DRAIN_S, _DEADLINES = 2.0, 6
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,8 @@ class DeviceSpec:
     on_loss: DeviceLoss = DeviceLoss.reopen
     deadline_s: float = 10.0
     open_deadline_s: float = 60.0
+    drain_s: float | None = None
+    """How long it may hand out rows after it was stopped; None: six deadlines."""
     is_slow: bool = False
     every_s: float | None = None
     """How often a value of a slow instrument gets a row; None: when it changes."""
@@ -61,6 +65,13 @@ def devices_of(options: RecordOptions) -> list[DeviceSpec]:
         if titles.count(title) > 1:
             raise UsageError(f"two devices are called '{title}': give each a name of its own, as name = \"{title}2\"")
     return specs
+
+
+def only_tried(spec: DeviceSpec, duration_s: float) -> DeviceSpec:
+    """Returns a device that is opened once, read for so long, and that must soon be empty after that."""
+    loss = spec.on_loss if spec.is_slow else DeviceLoss.end  # a slow instrument opens itself again
+    most_s = min(_TRIED_DRAIN_S + duration_s, _DEADLINES * spec.deadline_s)
+    return dataclasses.replace(spec, on_loss=loss, drain_s=most_s)
 
 
 def _table(text: str) -> dict[str, Any]:
@@ -108,8 +119,11 @@ def _device(options: RecordOptions, known: Mapping[str, str], settings: dict[str
     title = name or source
     is_slow = _is_slow(title, known)
     deadline_s, opening_s = (
-        quantities.duration_ns(known.get(key, otherwise)) * 1e-9
-        for key, otherwise in (("deadline", options.device_deadline), ("open-deadline", options.open_deadline))
+        _deadline_s(f"'{key}' of device '{title}'" if key in known else option, known.get(key, otherwise))
+        for key, option, otherwise in (
+            ("deadline", "--device-deadline", options.device_deadline),
+            ("open-deadline", "--open-deadline", options.open_deadline),
+        )
     )
     if source in list(SourceKind):
         if is_slow:
@@ -132,12 +146,23 @@ def _device(options: RecordOptions, known: Mapping[str, str], settings: dict[str
         raise UsageError(f"'on-loss' of device '{title}' is '{loss}'{suggestion(loss, DeviceLoss)}")
     if is_slow:
         every = known.get("every", "1s")
-        every_s = None if every == _CHANGE else quantities.duration_ns(every) * 1e-9
+        every_s = None
+        if every != _CHANGE:
+            every_s = quantities.of_option(f"'every' of device '{title}'", every, quantities.duration_ns) * 1e-9
         if every_s == 0:
             raise UsageError(f"'every' of device '{title}' is '{every}': give a time, as 1s, or \"change\"")
-        return DeviceSpec(source, name, settings, DeviceLoss.reopen, deadline_s, opening_s, True, every_s)
+        return DeviceSpec(
+            source, name, settings, DeviceLoss.reopen, deadline_s, opening_s, is_slow=True, every_s=every_s
+        )
     features = pulse_settings(others).get("features")
     return DeviceSpec(source, name, settings, DeviceLoss(loss), deadline_s, opening_s, features=features)
+
+
+def _deadline_s(what: str, text: str) -> float:
+    seconds = quantities.of_option(what, text, quantities.duration_ns) * 1e-9
+    if not seconds:
+        raise UsageError(f"{what} {text} is no deadline (it is 0): give for example 10s")
+    return seconds
 
 
 def _is_slow(title: str, known: Mapping[str, str]) -> bool:

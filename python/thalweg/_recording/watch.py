@@ -72,6 +72,14 @@ class Problems:
         self.note(problem)
         self.failures[problem] = None
 
+    def fail_again(self, before: str, now: str, *, is_said: bool) -> None:
+        """Takes note that a failure has happened once more: it stands in the place of what was said of it before."""
+        self.failures = {now if each == before else each: None for each in self.failures}
+        self.count += 1
+        if is_said:
+            self._said.add(now)
+            _say(now)
+
     def answer(self, question: Callable[[], Answer], what: str, otherwise: Answer) -> Answer:
         """Returns the answer, or `otherwise` if the machine gives none."""
         try:

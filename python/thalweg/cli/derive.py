@@ -11,7 +11,7 @@ import typer
 
 import thalweg
 from thalweg._base.errors import UsageError
-from thalweg._base.quantities import duration_ns, size_bytes
+from thalweg._base.quantities import duration_ns, of_option, size_bytes
 from thalweg._base.signals import ignore_interrupts
 from thalweg._derive.report import DerivationError, DerivationReport
 from thalweg.cli._derive_progress import DerivationProgress
@@ -140,9 +140,9 @@ def derive(
         force=force,
         on_error=on_error,
         attempts=attempts,
-        timeout=duration_ns(timeout) / 1e9 if timeout is not None else None,
+        timeout=of_option("--timeout", timeout, duration_ns) / 1e9 if timeout is not None else None,
         start=start,
-        range_bytes=size_bytes(range_bytes) if range_bytes is not None else None,
+        range_bytes=of_option("--range-bytes", range_bytes, size_bytes) if range_bytes is not None else None,
         missing=getattr(module, "missing", None),
         carry=carry if carry else getattr(module, "carry", ()),
     )

@@ -71,7 +71,7 @@ def devices(
     with tempfile.TemporaryDirectory(prefix="thalweg-devices-") as folder:
         of_run: dict[str, Any] = {"out": Path(folder) / "run.h5", "duration": duration, "quiet": True, "metrics": ""}
         of_run |= {"on_start": "", "on_stop": "", "max_file_size": "", "max_file_time": "", "continue_": False}
-        report = RecordingSession(replace(RecordOptions(**given), **of_run), shows_output=True).run()
+        report = RecordingSession(replace(RecordOptions(**given), **of_run), only_tries=True).run()
         tried = _tried(report)
     print_json(tried) if json else _show(tried)
     for problem in report.problems:

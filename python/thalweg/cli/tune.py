@@ -133,7 +133,7 @@ def tune(
     the end (with --apply, what it created with the settings). The exit code is 1 if COMMAND does not work with the
     settings or has other data then, or if a trace lacks calls, so that nothing can be told.
     """
-    from thalweg._base.quantities import duration_ns, size_bytes
+    from thalweg._base.quantities import duration_ns, of_option, size_bytes
     from thalweg._base.quantities import limit as limit_of
     from thalweg._tune.request import Request, begin, go_on
     from thalweg._tune.settings import SETTINGS
@@ -162,7 +162,7 @@ def tune(
         request = Request(
             command,
             before,
-            None if limit is None else duration_ns(limit) / 1e9,
+            None if limit is None else of_option("--limit", limit, duration_ns) / 1e9,
             tried or [],
             str(applied.resolve()) if applied else "",
             only or [],

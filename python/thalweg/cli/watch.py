@@ -5,10 +5,10 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from thalweg import _core
 from thalweg._base.address import host_and_port
 from thalweg._base.errors import UsageError
 from thalweg._base.packages import needed
+from thalweg._base.quantities import duration_ns, of_option
 from thalweg._watching.idle import use_idle_time
 from thalweg.cli._find_signals import signals_of
 from thalweg.cli._http import HostNameOption, ListenOption, TokenFileOption, until_signal
@@ -47,6 +47,7 @@ def watch(
         bool,
         typer.Option("--end-with-run", show_default=False, help="End when the run is closed, and shown to its end."),
     ] = False,
+    only_check: Annotated[bool, typer.Option("--only-check", hidden=True)] = False,
 ) -> int:
     """Show a run as a page while it is taken: rates, energies, waveforms, coincidences, R(t), alarms.
 
@@ -59,7 +60,7 @@ def watch(
     browser. Nothing is encrypted. Ctrl-C ends the command. It needs the packages of an extra:
     pip install 'thalweg[watch]', and for --config 'thalweg[tdpac]'.
     """
-    if priority == "idle" and (why := use_idle_time()):
+    if priority == "idle" and not only_check and (why := use_idle_time()):
         say(f"thalweg watch takes time from other processes, too (the scheduling class SCHED_IDLE is refused: {why})")
     with needed("thalweg watch cannot run"):
         from thalweg._serving.access import Access, read_token
@@ -67,7 +68,7 @@ def watch(
         from thalweg._watching.counting import Asked
         from thalweg._watching.server import Server, WatchOptions
 
-    silence_s = _core.parse_duration_ns(silence) / 1e9
+    silence_s = of_option("--silence", silence, duration_ns) / 1e9
     if slices is not None and config is None:
         raise UsageError(f"--slices {slices} has no meaning without a configuration: give --config FILE.toml, too")
     if silence_s <= 0:
@@ -79,7 +80,11 @@ def watch(
 
     place = host_and_port(listen, "--listen")
     options = WatchOptions(*place, access, Limits(silence_s), ends_with_run=end_with_run, failed=failed)
-    server = Server(Asked(file, signals_of) if config is None else _with_pairs(file, config, slices or "auto"), options)
+    asked = Asked(file, signals_of) if config is None else _with_pairs(file, config, slices or "auto")
+    if only_check:  # of `record`, whose run has not begun
+        access.check_listening(*place)
+        return 0
+    server = Server(asked, options)
 
     def ready() -> None:
         say(f"{file} is shown at {server.url} ({'until the run ends' if end_with_run else 'Ctrl-C ends this'})")

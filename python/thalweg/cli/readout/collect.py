@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from thalweg._base.errors import UsageError
-from thalweg._base.quantities import duration_ns, size_bytes
+from thalweg._base.quantities import duration_ns, of_option, size_bytes
 from thalweg._base.stamps import interval_s
 from thalweg._readout import collect as collecting
 from thalweg._readout import configuration
@@ -116,11 +116,11 @@ def collect(
         toml=toml,
         token=collecting.read_token(token_file) if token_file else token,
         token_file=str(token_file.absolute()) if token_file else known_file,
-        return_s=duration_ns(return_within) / 1e9,
+        return_s=of_option("--return-within", return_within, duration_ns) / 1e9,
         events=events,
-        duration_s=duration_ns(duration) / 1e9,
+        duration_s=of_option("--duration", duration, duration_ns) / 1e9,
         complete_only=complete_only,
-        credit_bytes=size_bytes(_DEFAULT_CREDIT if credit == _AUTO else credit),
+        credit_bytes=of_option("--credit", _DEFAULT_CREDIT if credit == _AUTO else credit, size_bytes),
         find_credit=credit == _AUTO,
         range_events=range_,
         tuning=collecting.DEFAULTS | tuning_of(set_, {"codec": codec, "flush_interval": flush_interval}),

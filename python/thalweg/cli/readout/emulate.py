@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from thalweg import _core
-from thalweg._base.quantities import duration_ns, size_bytes
+from thalweg._base.quantities import duration_ns, of_option, size_bytes
 from thalweg._base.stamps import interval_s
 from thalweg._readout import card
 from thalweg._readout.live import LiveLine
@@ -108,12 +108,15 @@ def emulate(
     options.l1id_offset = l1id_offset
     options.event_rate_hz = card.rate_hz(rate)
     options.events, options.first_l1id, options.events_per_ecr = events, first_l1id, events_per_ecr
-    options.format = _core.BlockFormat.parse(block_format, size_bytes(block_size))
-    options.buffers, options.buffer_bytes = buffers, card.whole_blocks(size_bytes(buffer_size), options.format)
-    options.timeout_ns = duration_ns(timeout)
+    options.format = _core.BlockFormat.parse(block_format, of_option("--block-size", block_size, size_bytes))
+    options.buffers, options.buffer_bytes = (
+        buffers,
+        card.whole_blocks(of_option("--buffer-size", buffer_size, size_bytes), options.format),
+    )
+    options.timeout_ns = of_option("--timeout", timeout, duration_ns)
     options.faults, options.seed = _core.FaultOptions.parse(faults), seed
     live = LiveLine(quiet=quiet, interval_s=interval_s(interval))
-    report = card.Emulation(options, duration_ns(duration) / 1e9, live).run()
+    report = card.Emulation(options, of_option("--duration", duration, duration_ns) / 1e9, live).run()
     if tally:
         report.write_tally(tally)
     if json:

@@ -8,7 +8,7 @@ import typer
 
 from thalweg import _core
 from thalweg._base.errors import UsageError
-from thalweg._base.quantities import duration_ns, size_bytes
+from thalweg._base.quantities import duration_ns, of_option, size_bytes
 from thalweg._base.stamps import interval_s
 from thalweg._readout import configuration
 from thalweg._readout.host import belonging, shares
@@ -107,7 +107,13 @@ def host_(
     _check_control(hold, at, admission.token, control_socket)
     options = HostOptions(
         HandlerOptions(
-            config, run, drain, duration_ns(drain) / 1e9, hold, json, _restarts(delay, longest_delay, failures, within)
+            config,
+            run,
+            drain,
+            of_option("--drain", drain, duration_ns) / 1e9,
+            hold,
+            json,
+            _restarts(delay, longest_delay, failures, within),
         ),
         planned,
         shares.pinnings_of(alone),
@@ -141,18 +147,18 @@ def _memory(text: str) -> int | None:
         return None
     if text == shares.NONE:
         return 0
-    limit = size_bytes(text)
+    limit = of_option("--memory", text, size_bytes)
     if limit <= 0:
         raise UsageError(f"--memory {text} is not a limit (it is 0): give more, or none")
     return limit
 
 
 def _restarts(delay: str, longest_delay: str, failures: int, within: str) -> RestartOptions:
-    given = {"--delay": delay, "--longest-delay": longest_delay, "--within": within}
-    times_s = {name: duration_ns(text) / 1e9 for name, text in given.items()}
+    texts = {"--delay": delay, "--longest-delay": longest_delay, "--within": within}
+    times_s = {name: of_option(name, text, duration_ns) / 1e9 for name, text in texts.items()}
     for name, time_s in times_s.items():
         if time_s <= 0:
-            raise UsageError(f"{name} {given[name]} is too short (it is 0): give for example 1s")
+            raise UsageError(f"{name} {texts[name]} is too short (it is 0): give for example 1s")
     return RestartOptions(times_s["--delay"], times_s["--longest-delay"], failures, times_s["--within"])
 
 

@@ -11,7 +11,7 @@ import typer
 
 from thalweg import _core
 from thalweg._base.errors import UsageError
-from thalweg._base.quantities import duration_ns
+from thalweg._base.quantities import duration_ns, of_option
 from thalweg._base.stamps import interval_s
 from thalweg._readout import configuration, serve
 from thalweg.cli._output import IntervalOption, JsonOption, QuietOption, answer, as_epilog, print_json, say
@@ -116,7 +116,7 @@ def serve_(
     options = serve.ServeOptions(
         chosen,
         run=run,
-        drain_s=duration_ns(drain) / 1e9,
+        drain_s=of_option("--drain", drain, duration_ns) / 1e9,
         hold=hold,
         quiet=quiet,
         interval_s=interval_s(interval),
