@@ -83,7 +83,11 @@ function(thalweg_shared_library targets)
   target_include_directories(thalweg_shared INTERFACE
     $<INSTALL_INTERFACE:include> $<INSTALL_INTERFACE:include/thalweg/internal>)
   target_compile_features(thalweg_shared INTERFACE cxx_std_20)
-  install(TARGETS thalweg_shared EXPORT thalweg-targets LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT cpp)
+  install(TARGETS thalweg_shared EXPORT thalweg-shared-targets
+    LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT cpp)
+  # Of its own: a program that links the shared library needs none of the libraries that it stands on.
+  install(EXPORT thalweg-shared-targets NAMESPACE thalweg::
+    DESTINATION "${CMAKE_INSTALL_LIBDIR}/cmake/thalweg" COMPONENT cpp)
   file(RELATIVE_PATH THALWEG_PC_PREFIX "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
   configure_file("${PROJECT_SOURCE_DIR}/cmake/thalweg-shared.pc.in" "${PROJECT_BINARY_DIR}/thalweg-shared.pc" @ONLY)
   install(FILES "${PROJECT_BINARY_DIR}/thalweg-shared.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig" COMPONENT cpp)

@@ -146,6 +146,47 @@ def test_a_program_links_the_shared_library(installed: Path, repository: Path, t
     assert programs["read"].stat().st_size < 1_000_000
 
 
+SHARED = """
+cmake_minimum_required(VERSION 3.25)
+project(read LANGUAGES CXX)
+find_package(thalweg 0.1 REQUIRED{components})
+add_executable(read {source})
+target_link_libraries(read PRIVATE thalweg::shared)
+"""
+
+
+@pytest.mark.parametrize("components", ["", " COMPONENTS shared"])
+def test_the_shared_library_needs_no_library_that_it_stands_on(
+    installed: Path, repository: Path, tmp_path: Path, components: str
+) -> None:
+    """On this machine pkg-config finds nothing, as where no development package of them is installed."""
+    (tmp_path / "none").mkdir()
+    source = repository / "examples/cpp/read.cc"
+    (tmp_path / "CMakeLists.txt").write_text(SHARED.format(components=components, source=source))
+    hidden = ("PKG_CONFIG_PATH=", f"PKG_CONFIG_LIBDIR={tmp_path / 'none'}")
+    disabled = [f"-DCMAKE_DISABLE_FIND_PACKAGE_{name}=ON" for name in ("nlohmann_json", "HDF5")]
+    words = ["-G", "Ninja", "-S", tmp_path, "-B", tmp_path / "build", f"-DCMAKE_PREFIX_PATH={installed}", *disabled]
+    said = run("env", *hidden, "cmake", *words)
+    told = "thalweg::thalweg needs what is not found: nlohmann_json, liburing, libzstd"
+    assert (told in said) is (components == "")
+    run("cmake", "--build", tmp_path / "build")
+    linked = run("ldd", tmp_path / "build" / "read")
+    assert f"{installed}" in linked
+    assert "not found" not in linked
+
+
+def test_the_static_libraries_name_what_they_miss(installed: Path, tmp_path: Path) -> None:
+    (tmp_path / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.25)\nproject(static LANGUAGES C CXX)\n"
+        "find_package(thalweg 0.1 REQUIRED COMPONENTS static)\n"
+    )
+    command = ["cmake", "-S", tmp_path, "-B", tmp_path / "build", f"-DCMAKE_PREFIX_PATH={installed}"]
+    hidden = {**os.environ, "PKG_CONFIG_PATH": "", "PKG_CONFIG_LIBDIR": str(tmp_path)}
+    done = subprocess.run(command, env=hidden, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode != 0
+    assert "thalweg::thalweg needs what is not found: liburing, libzstd" in " ".join(done.stderr.split())
+
+
 READ = "30000 events up to number 29999, 675015000 keV\n"
 
 
