@@ -167,7 +167,7 @@ def test_after_ctrl_c_it_names_resume(interrupts: int) -> None:
         job.stderr.readline()  # the progress: ranges are being done
         for _ in range(interrupts):
             job.send_signal(signal.SIGINT)
-            time.sleep(0.05 if interrupts <= 2 else 0.001)
+            time.sleep(0.4 if interrupts <= 2 else 0.001)  # two that come together are one
         said = job.stderr.read()
     assert job.returncode == 1
     assert "the job was interrupted; resume=True (--resume) continues it" in said

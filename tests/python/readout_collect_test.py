@@ -20,6 +20,7 @@ from readout_handler import STREAMS, Handler, fragment, payload
 import thalweg
 from thalweg import readout
 from thalweg._readout.collect import unreached
+from thalweg._readout.signals import Stop
 
 Away = tuple[str, bool, bool]  # address, was met, may leave
 
@@ -283,3 +284,16 @@ def test_which_handlers_a_file_lacks(at_end: list[Away], when_stopped: list[Away
     found = unreached([away(each) for each in at_end], [away(each) for each in when_stopped], 2)
     assert found.startswith(said)
     assert bool(found) == bool(said)
+
+
+def test_signals_that_come_together_are_one_wish(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`timeout -s INT 10` sends one to the command and one to its group: that must not abandon a collection."""
+    now_s = 100.0
+    monkeypatch.setattr("time.monotonic", lambda: now_s)
+    stop = Stop()
+    for _ in range(2):
+        stop.on_signal(signal.SIGINT, None)
+    assert stop.times == 1
+    now_s += 1
+    stop.on_signal(signal.SIGINT, None)
+    assert stop.times == 2

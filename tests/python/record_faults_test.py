@@ -179,3 +179,13 @@ def test_two_recorders_on_one_path(tmp_path: Path, thalweg_command) -> None:
             assert len(done.stderr.splitlines()) == 1
         recorder.signal(signal.SIGINT)
         assert recorder.report()["rows"] > 0
+
+
+def test_two_interrupts_that_come_together_are_one(tmp_path: Path) -> None:
+    """`timeout -s INT 10` sends one to the command, and one to its group."""
+    with recording(tmp_path / "run.h5", *SMALL, "--rate", "1kHz") as recorder:
+        recorder.signal(signal.SIGINT)
+        recorder.signal(signal.SIGINT)
+        report = recorder.report(code=0)
+    assert report["ended_by"] == "signal"
+    assert report["files"][0]["complete"]

@@ -1,10 +1,12 @@
 """Handling of signals. Signals that are ignored when the program begins, as with nohup, stay ignored. Ctrl-C ends the
 command while it is being imported, like any other program."""
 
+import math
 import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -12,7 +14,25 @@ from types import FrameType
 OF_RECORDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 """By which a recording is controlled: its producer processes ignore them."""
 
+_TOGETHER_S = 0.25
 _IGNORED = frozenset(number for number in signal.valid_signals() if signal.getsignal(number) == signal.SIG_IGN)
+
+
+class Wishes:
+    """Tells signals that come together from those that a user sends one after the other.
+
+    `timeout -s INT 10 COMMAND` sends its signal to the command and once more to its group, at the same time."""
+
+    def __init__(self) -> None:
+        self._last_s = -math.inf
+
+    def is_new(self) -> bool:
+        """Returns whether a signal that has come now says more than the last one that did."""
+        now_s = time.monotonic()
+        if now_s - self._last_s < _TOGETHER_S:
+            return False
+        self._last_s = now_s
+        return True
 
 
 def not_ignored(numbers: Iterable[signal.Signals]) -> list[signal.Signals]:

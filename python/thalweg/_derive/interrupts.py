@@ -7,6 +7,8 @@ import threading
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Self
 
+from thalweg._base.signals import Wishes
+
 if TYPE_CHECKING:
     from thalweg._derive.loop import JobLoop
 
@@ -23,6 +25,7 @@ class Interrupts:
         self._before: Any = None
         self._runs = True
         self.count = 0
+        self._wishes = Wishes()
 
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
@@ -40,6 +43,8 @@ class Interrupts:
         self._before = None
 
     def _interrupt(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002
+        if not self._wishes.is_new():
+            return
         self.count += 1
         if self.count == 1:
             self._loop.stop("it was interrupted")

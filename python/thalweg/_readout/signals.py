@@ -5,7 +5,7 @@ import signal
 from collections.abc import Iterator
 from types import FrameType
 
-from thalweg._base.signals import not_ignored
+from thalweg._base.signals import Wishes, not_ignored
 
 _SIGNALS = not_ignored((signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
 
@@ -15,12 +15,13 @@ class Stop:
 
     def __init__(self) -> None:
         self.times = 0
+        self._wishes = Wishes()
 
     def __bool__(self) -> bool:
         return self.times > 0
 
     def on_signal(self, _number: int, _frame: FrameType | None) -> None:
-        self.times += 1
+        self.times += self._wishes.is_new()
 
 
 @contextlib.contextmanager

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
-from thalweg._base.signals import OF_RECORDING, not_ignored
+from thalweg._base.signals import OF_RECORDING, Wishes, not_ignored
 
 _SIGNALS = not_ignored(OF_RECORDING)
 
@@ -23,6 +23,7 @@ class Control:
     def __init__(self) -> None:
         self.is_starting = True  # while this is set, a request to stop raises KeyboardInterrupt
         self._waits = self._is_interrupted = False
+        self._wishes = Wishes()
         self.interrupts = 0
         self.stop = False
         self.paused = False
@@ -31,6 +32,8 @@ class Control:
     def on_signal(self, number: int, _frame: FrameType | None) -> None:
         if number in (signal.SIGUSR1, signal.SIGUSR2):
             self.paused = number == signal.SIGUSR1
+        elif not self._wishes.is_new():
+            return
         elif self.is_starting:
             self._is_interrupted = True
             if not self._waits:

@@ -86,15 +86,18 @@ def accounts(trace: Trace, folder: Path) -> dict[str, FileAccount]:
     return found
 
 
-def seconds_of_io(trace: Trace, folder: Path) -> float:
-    """Returns the longest time that a process is in calls of files below the folder. Calls within others count once."""
+def seconds_of_io(trace: Trace, folder: Path) -> tuple[float, float]:
+    """Returns the longest time that a process is in calls of files below the folder, where calls within others count
+    once, and the time of that process from its first call to its last, as `thalweg explain` tells it."""
     is_here = np.array([below(path, folder) is not None for path in trace.files], bool)
-    longest = 0.0
+    longest = elapsed = 0.0
     for process in range(len(trace.processes)):
         mine = [calls.where((calls.process == process) & is_here[calls.file]) for calls in trace.levels.values()]
         begin, end = (np.concatenate([getattr(calls, name) for calls in mine]) for name in ("start", "end"))
-        longest = max(longest, _length(begin, end))
-    return longest
+        if (length := _length(begin, end)) > longest:
+            first, last = trace.span(process)
+            longest, elapsed = length, last - first
+    return longest, elapsed
 
 
 def _length(begin: Seconds, end: Seconds) -> float:

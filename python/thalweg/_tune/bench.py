@@ -58,6 +58,8 @@ class Traced:
     """The MPI as it names itself."""
     io_s: float = 0
     """The longest time that a process was in calls of files in the folder."""
+    elapsed_s: float = 0
+    """The time of that process in this run, from its first call to its last."""
     together: CollectiveCalls = field(default_factory=CollectiveCalls)
     """The collective calls of the first run."""
 
@@ -179,7 +181,7 @@ class Bench:
             opened,
             sorted(libraries_of(trace)),
             mpi_of(trace),
-            seconds_of_io(trace, self._place.folder),
+            *seconds_of_io(trace, self._place.folder),
             CollectiveCalls() if self._kept else collective_calls(trace, self._place.folder),
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -22,6 +23,7 @@ from thalweg._readout.signals import Stop, listening
 _LOOK_S = 0.1
 _READY_AFTER_S = 30.0  # a handler that hangs from its start keeps systemd waiting for no longer
 _AFTER_DRAIN_S = 15.0  # what a handler may take beside the time for draining
+_APART_S = 0.5  # a handler takes signals that come together for one
 _AT_ONCE_S = 5.0  # what it may take after a second signal
 
 
@@ -150,10 +152,10 @@ class Supervisor:
             self._say("stopping: each handler builds what its card has written; collectors fetch the rest")
         else:
             self._say("all handlers are given up: the host ends")
-        told, deadline_s = 0, time.monotonic() + self._options.handlers.drain_s + _AFTER_DRAIN_S
+        told, told_s, deadline_s = 0, -math.inf, time.monotonic() + self._options.handlers.drain_s + _AFTER_DRAIN_S
         while any(handler.is_running for handler in handlers) and time.monotonic() < deadline_s:
-            if told < min(max(stop.times, 1), 2):
-                told += 1
+            if told < min(max(stop.times, 1), 2) and time.monotonic() - told_s > _APART_S:
+                told, told_s = told + 1, time.monotonic()
                 for handler in handlers:
                     handler.ask_to_end()
                 if told == 2:
