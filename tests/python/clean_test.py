@@ -6,11 +6,14 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pytest
 
 import thalweg as tw
+from thalweg.cli import clean as command
 
 RECORDER = """
 import os, signal, sys, numpy as np, thalweg as tw
@@ -111,3 +114,22 @@ def test_people_are_told_what_to_do(tmp_path: Path) -> None:
     assert "`thalweg clean --yes` removes them" in said
     os.rename(tmp_path / "elsewhere", f"{path}.journal")
     assert tw.recover(path).rows == 1000
+
+
+def test_many_runs_are_summed_up(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """The rest of a state is one line with the size of all; --verbose lists each."""
+
+    def memory(number: int, state: str) -> SimpleNamespace:
+        place = {"data_path": f"/data/{number}.h5", "paths": [f"/dev/shm/{number}"], "run_id": f"{number:032}"}
+        return SimpleNamespace(**place, size_bytes=1_000_000, age_ns=0, state=state, why="it is so", ledger="")
+
+    found = [memory(number, "left over" if number % 2 else "in use") for number in range(300)]
+    monkeypatch.setattr(command._core, "list_memory", lambda _: found)
+    assert command.clean() == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 2 * (2 * 5 + 1) + 1
+    assert "left over: 145 more (all 150 have 150 MB; --verbose lists them)" in lines
+    assert "in use: 145 more (all 150 have 150 MB; --verbose lists them)" in lines
+    assert lines[-1].startswith("150 MB are left over; `thalweg clean --yes`")
+    assert command.clean(verbose=True) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 601

@@ -77,3 +77,24 @@ def test_a_wait_is_said_once_and_so_is_its_end(
     for until_s, waiting in [(104, "it waits"), (105, ""), (111, "it waits"), (200, "it waits"), (210, ""), (300, "")]:
         found = look(until_s, waiting)
         assert found == (next(expected) if quiet else "")
+
+
+def test_a_line_that_stays_the_same_comes_more_and_more_rarely(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now_s = 100.0
+    monkeypatch.setattr(time, "monotonic", lambda: now_s)
+    live = LiveLine()
+
+    def shown(sentence: str, until_s: float) -> list[str]:
+        nonlocal now_s
+        while now_s < until_s:
+            now_s += 0.5
+            live.show(sentence)
+        return [line.partition(" ")[2] for line in capsys.readouterr().err.splitlines()]
+
+    lines = shown("no card", 1000)
+    assert lines[:4] == ["no card", "no card (for 1.0 s)", "no card (for 3.0 s)", "no card (for 7.0 s)"]
+    assert 15 <= len(lines) <= 25  # not 900
+    assert shown("it reads", 1001) == ["it reads"]
+    assert shown("no card", 1003)[0] == "no card"

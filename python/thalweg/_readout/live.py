@@ -13,6 +13,7 @@ from thalweg._base.stamps import stamped
 
 _RECENT_S = 1.0
 _LONG_S = 5.0
+_RAREST_S = 64.0
 _JUMP_S = 1.0  # a clock that is slewed moves by less than a millisecond between two looks
 
 
@@ -46,6 +47,8 @@ class LiveLine:
         self._is_quiet = quiet
         self._interval_s = interval_s
         self._next_s = time.monotonic() + interval_s
+        self._last = ""  # what was printed last, since when, and how soon it is printed again
+        self._last_since_s = self._pause_s = self._repeat_s = 0.0
         self._is_shown = False
         self._is_closed = False
         self.clock = ClockWatch()
@@ -62,8 +65,21 @@ class LiveLine:
             self._write(f"\r{shortened(sentence, width)}\x1b[K")
             self._is_shown = True
         elif time.monotonic() >= self._next_s:
-            self._next_s = time.monotonic() + self._interval_s
-            self._write(f"{stamped(sentence)}\n")
+            self._print(sentence, time.monotonic())
+
+    def _print(self, sentence: str, now_s: float) -> None:
+        """Prints a line. The same one, as of a handler that has no card, comes more and more rarely, with its time."""
+        so_long = ""
+        if sentence == self._last:
+            so_long = f" (for {as_duration(now_s - self._last_since_s)})"
+        else:
+            self._last, self._last_since_s, self._pause_s = sentence, now_s, self._interval_s
+        self._next_s = now_s + self._interval_s
+        if so_long and now_s < self._repeat_s:
+            return
+        self._repeat_s = now_s + self._pause_s
+        self._pause_s = max(self._interval_s, min(2 * self._pause_s, _RAREST_S))
+        self._write(f"{stamped(sentence)}{so_long}\n")
 
     def say(self, sentence: str) -> None:
         """Prints a sentence that stays."""

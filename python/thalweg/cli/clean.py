@@ -13,6 +13,7 @@ from thalweg.cli._output import JsonOption, answer, as_epilog, print_json, say
 
 EXAMPLES = ["thalweg clean", "thalweg clean /data/runs --yes"]
 LEFT_OVER = "left over"
+_MOST_LISTED = 5  # of each state
 
 
 def clean(
@@ -31,6 +32,9 @@ def clean(
     ] = None,
     yes: Annotated[
         bool, typer.Option("--yes", show_default=False, help="Remove what is left over. Without it, only list.")
+    ] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", show_default=False, help="List every run and file, however many there are.")
     ] = False,
     json: JsonOption = False,
 ) -> int:
@@ -54,7 +58,7 @@ def clean(
     if json:
         print_json({"memory": [_facts(memory, memory in removed) for memory in found], "problems": problems})
     else:
-        answer(*_sentences(found, removed, yes))
+        answer(*_sentences(found, removed, yes, len(found) if verbose else _MOST_LISTED))
         say(*problems)
     return 1 if problems else 0
 
@@ -112,17 +116,19 @@ def _facts(memory: _core.MemoryOfRun, removed: bool) -> dict[str, Any]:
     }
 
 
-def _sentences(found: list[_core.MemoryOfRun], removed: list[_core.MemoryOfRun], yes: bool) -> list[str]:
+def _sentences(found: list[_core.MemoryOfRun], removed: list[_core.MemoryOfRun], yes: bool, most: int) -> list[str]:
     if not found:
         return ["No memory of any run was found."]
-    lines = []
+    by_state: dict[str, list[_core.MemoryOfRun]] = {}
     for memory in found:
-        state = "removed" if memory in removed else memory.state
-        age = f", in use until {as_duration(memory.age_ns * 1e-9)} ago" if memory.age_ns else ""
-        run = f" of {memory.data_path}" if memory.data_path else ""
-        run += f" (run {memory.run_id})" if memory.run_id else ""
-        lines.append(f"{state}: {as_bytes(memory.size_bytes)}{run}{age}; {memory.why}")
-        lines += [f"  {path}" for path in memory.paths]
+        by_state.setdefault("removed" if memory in removed else memory.state, []).append(memory)
+    lines = []
+    for state, memories in by_state.items():
+        for memory in memories[:most]:
+            lines += _listed(state, memory)
+        if (more := len(memories) - most) > 0:
+            size = as_bytes(sum(memory.size_bytes for memory in memories))
+            lines.append(f"{state}: {more:,} more (all {len(memories):,} have {size}; --verbose lists them)")
     left = [memory for memory in found if memory.state == LEFT_OVER and memory not in removed]
     if removed:
         lines.append(f"{as_bytes(sum(memory.size_bytes for memory in removed))} of memory are free again.")
@@ -130,6 +136,14 @@ def _sentences(found: list[_core.MemoryOfRun], removed: list[_core.MemoryOfRun],
         size = as_bytes(sum(memory.size_bytes for memory in left))
         lines.append(f"{size} are left over; `thalweg clean --yes` removes them.")
     return lines
+
+
+def _listed(state: str, memory: _core.MemoryOfRun) -> list[str]:
+    age = f", in use until {as_duration(memory.age_ns * 1e-9)} ago" if memory.age_ns else ""
+    run = f" of {memory.data_path}" if memory.data_path else ""
+    run += f" (run {memory.run_id})" if memory.run_id else ""
+    line = f"{state}: {as_bytes(memory.size_bytes)}{run}{age}; {memory.why}"
+    return [line, *(f"  {path}" for path in memory.paths)]
 
 
 def register(app: typer.Typer) -> None:
