@@ -10,6 +10,10 @@ from pathlib import Path
 import pytest
 from storage_law import Law
 
+from thalweg import SystemError  # noqa: A004
+from thalweg._tune import timed_reads
+from thalweg._tune.timed_writes import Effort, measure
+
 MEASURE = """
 import json, sys
 from pathlib import Path
@@ -36,3 +40,9 @@ def test_k_of_reads(tmp_path: Path) -> None:
     # The times are those of the reads alone: with those of the writes the latency would be twice as long.
     assert found["latency_s"] == pytest.approx(10e-3, rel=0.2)
     assert law.counts().bytes == 2 * found["bytes"], "what is read was written before"
+
+
+def test_what_cannot_be_read_is_not_called_a_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(timed_reads, "write_all", lambda *_: None)
+    with pytest.raises(SystemError, match=r"reads in .* cannot be timed \(a file is shorter than what was written\)"):
+        measure(tmp_path, Effort(1 << 20, 1, 60), timed_reads.read_once)

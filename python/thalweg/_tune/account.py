@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -84,6 +86,24 @@ def accounts(trace: Trace, folder: Path) -> dict[str, FileAccount]:
             account = FileAccount(**counts, writers=tuple(sorted(writers - {""})), size_bytes=size)
             found[name] = account if known is None else _sum(known, account)
     return found
+
+
+def failed_write(trace: Trace, folder: Path) -> str:
+    """Returns the first write of a file below the folder that had no room, or wrote less than it was given, which a
+    command may not say; empty: there is none."""
+    for level in ("posix", "stdio"):
+        calls = trace.on_disk(trace.levels[level])
+        failed = np.isin(calls.error, (errno.ENOSPC, errno.EDQUOT))
+        if level == "stdio":  # a system call may be followed by another one, with the rest
+            failed |= (calls.kind == "write") & (calls.result >= 0) & (calls.result < calls.size)
+        for place in np.flatnonzero(failed):
+            name = below(trace.files[calls.file[place]], folder)
+            if name is not None:
+                call = calls.where(np.array([place]))
+                few = f"{int(call.result[0]):,} of {int(call.size[0]):,} bytes were written, as on a full disk"
+                why = os.strerror(int(call.error[0])) if call.error[0] else few
+                return f"a write of {name} failed ({why}), and the command has not said that"
+    return ""
 
 
 def seconds_of_io(trace: Trace, folder: Path) -> tuple[float, float]:

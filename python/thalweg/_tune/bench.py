@@ -13,7 +13,7 @@ from typing import Any
 from thalweg._base.errors import Error, SystemError, UsageError  # noqa: A004
 from thalweg._trace.trace_file import Trace, load_trace
 from thalweg._tune import keeper, same
-from thalweg._tune.account import Accounts, accounts, as_facts, of_facts, seconds_of_io
+from thalweg._tune.account import Accounts, accounts, as_facts, failed_write, of_facts, seconds_of_io
 from thalweg._tune.advice import KnownK
 from thalweg._tune.choice import libraries_of, mpi_of
 from thalweg._tune.environment import variables, with_library
@@ -156,6 +156,8 @@ class Bench:
         self._runner.restore()
         run = tracer.run(self._marked(os.environ | variables(chosen, self._scratch)), self._limit_s)
         trace = None if run.how_it_ended else load_trace(str(out))
+        if trace is not None and (why := failed_write(trace, self._place.folder)):
+            run, trace = Run(run.seconds, why), None
         io = {} if trace is None else accounts(trace, self._place.folder)
         outputs = self._place.take_aside(label)
         files = [str(each) for each in outputs.files]

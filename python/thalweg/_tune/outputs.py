@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from thalweg._base.errors import UsageError
+from thalweg._base.errors import Error, SystemError, UsageError  # noqa: A004
 from thalweg._base.quantities import as_bytes
 from thalweg._tune.journal import Journal, is_running
 from thalweg._tune.keeper import end_marked
@@ -58,12 +58,14 @@ class Workplace:
                 "`thalweg tune --resume` goes on, or move out what you need, and remove it"
             )
         aside = folder / f"{PREFIX}{os.getpid()}"
-        aside.mkdir()
-        place = cls(folder, Journal.begin(aside, request), has_restorer)
         try:
+            aside.mkdir()
+            place = cls(folder, Journal.begin(aside, request), has_restorer)
             place._look()
-        except BaseException:  # a full disk: what was copied is not needed
-            place.end()
+        except BaseException as error:  # what was copied is not needed
+            shutil.rmtree(aside, ignore_errors=True)
+            if isinstance(error, OSError) and not isinstance(error, Error):
+                raise SystemError(error.errno or 0, f"the trial cannot begin ({error}): mend that first") from error
             raise
         return place
 

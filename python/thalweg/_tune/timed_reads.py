@@ -11,7 +11,8 @@ import os
 import time
 from pathlib import Path
 
-from thalweg._tune.timed_writes import file_in, write_all
+from thalweg._base.errors import SystemError  # noqa: A004
+from thalweg._tune.timed_writes import file_in, not_timed, write_all
 
 _place = bytearray()
 
@@ -19,20 +20,29 @@ _place = bytearray()
 def read_once(folder: Path, size: int) -> float:
     """Returns the seconds of a read of so many bytes.
 
-    Raises OSError if the file cannot be written, or is shorter than what was written.
+    Raises OSError if the file cannot be written, and SystemError if it cannot be read, or is shorter than what was
+    written.
     """
-    rest = _memory(size)
-    with file_in(folder) as file, io.FileIO(file, closefd=False) as reader:
+    memory = _memory(size)
+    with file_in(folder) as file:
         write_all(file, size)
         os.fdatasync(file)
         os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
         begin = time.perf_counter()
+        try:
+            _read_all(file, memory)
+        except OSError as error:
+            raise SystemError(error.errno or 0, not_timed("reads", folder, error)) from None
+        return time.perf_counter() - begin
+
+
+def _read_all(file: int, rest: memoryview) -> None:
+    with io.FileIO(file, closefd=False) as reader:
         while len(rest):
             done = reader.readinto(rest)
             if not done:
                 raise OSError(0, "a file is shorter than what was written")
             rest = rest[done:]
-        return time.perf_counter() - begin
 
 
 def _memory(size: int) -> memoryview:

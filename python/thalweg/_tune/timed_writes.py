@@ -106,9 +106,11 @@ class _Measurement:
         """Times one more. Returns false, with the reason, if the disk has become full."""
         try:
             seconds = self.transfer(self.folder, size)
+        except SystemError:
+            raise
         except OSError as error:
             if error.errno not in _FULL:
-                raise SystemError(error.errno, _not_written(self.folder, error)) from None
+                raise SystemError(error.errno, not_timed("writes", self.folder, error)) from None
             self.writes.why_no_larger = f"{self.folder} is full: {error.strerror}"
             return False
         self.writes.seconds.setdefault(size, []).append(seconds)
@@ -184,8 +186,8 @@ def _named(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise SystemError(error.errno, _not_written(folder, error)) from None
+        raise SystemError(error.errno, not_timed("writes", folder, error)) from None
 
 
-def _not_written(folder: Path, error: OSError) -> str:
-    return f"writes in {folder} cannot be timed ({error.strerror}): mend that, or give k with --k"
+def not_timed(what: str, folder: Path, error: OSError) -> str:
+    return f"{what} in {folder} cannot be timed ({error.strerror}): mend that, or give k with --k"
