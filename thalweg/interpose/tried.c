@@ -1,5 +1,6 @@
 #include "thalweg/interpose/tried.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -207,8 +208,10 @@ static word make_list(enum list_kind kind, void const* library) {
     int (*const open_library)(void) = real_beside("H5open", library);
     word (*const create)(word) = real_beside("H5Pcreate", library);
     if (!open_library || !create || open_library() < 0) return (word)-1;
-    word const* const class_id = real_beside(class_ids[kind], library);
-    return class_id ? create(*class_id) : (word)-1;
+    word const* class_id = real_beside(class_ids[kind], library);
+    // A program that is linked with the library has the variable itself, and the one in the library is not set.
+    if (!class_id || (int64_t)*class_id <= 0) class_id = dlsym(RTLD_DEFAULT, class_ids[kind]);
+    return class_id && (int64_t)*class_id > 0 ? create(*class_id) : (word)-1;
 }
 
 static void put_into(enum list_kind kind, word* argument, void const* library, struct tried_call* state) {
