@@ -39,7 +39,7 @@ static int is(char const* name) {
 }
 
 static hid copy(hid list, char const* class_name) {
-    hid const* const own = dlsym(RTLD_DEFAULT, class_name); // a program that is linked with HDF5 has the variable itself
+    hid const* const own = dlsym(RTLD_DEFAULT, class_name); // a program that is linked with HDF5 has it itself
     if (list == 0) return ((hid(*)(hid))real("H5Pcreate"))(*(own ? own : (hid*)real(class_name)));
     return ((hid(*)(hid))real("H5Pcopy"))(list);
 }

@@ -31,7 +31,8 @@ class Verdict:
 
     @property
     def is_right(self) -> bool:
-        return self.said == self.by_strace
+        # The screen counts calls and bytes. The same writes at other places of the file are the default's for it.
+        return self.said == self.by_strace or (self.said, self.by_strace) == ("inert", "moves")
 
 
 class Judge:
@@ -56,7 +57,9 @@ class Judge:
 
     def _by_strace(self, setting: str, default: Signature) -> str:
         calls = self._run(setting)
-        return "fails" if not calls else "inert" if calls == default else "acts"
+        if not calls or calls == default:
+            return "inert" if calls else "fails"
+        return "moves" if _without_places(calls) == _without_places(default) else "acts"
 
     def _command(self, *before: object) -> list[str]:
         mpi, words = self._program.mpi, [*before, *self._words]
@@ -122,9 +125,18 @@ class Judge:
         return property_shim.variables(name, value)
 
 
+def _without_places(signature: Signature) -> Signature:
+    found: Signature = {}
+    for rank, calls in signature.items():
+        found[rank] = Counter()
+        for call, count in calls.items():
+            found[rank][re.sub(r"^(p(?:read|write)\w+\(.*), \d+\)$", r"\1", call)] += count
+    return found
+
+
 def _calls(log: Path, folder: Path) -> Counter[str]:
-    """Returns the calls on files of the folder, without addresses and numbers of descriptors. Opens are only counted, as
-    the screen counts them: `romio_no_indep_rw` changes nothing but their flags."""
+    """Returns the calls on files of the folder, without addresses and numbers of descriptors. Opens are only counted,
+    as the screen counts them: `romio_no_indep_rw` changes nothing but their flags."""
     found: Counter[str] = Counter()
     for line in log.read_text(errors="replace").splitlines():
         if f"{folder}/" in line:

@@ -49,7 +49,7 @@ Bytes patterns(std::mt19937& random, std::size_t size) {
         auto const from = made.empty() ? 0 : random() % made.size();
         for (std::size_t i = 0, kind = random() % 3; i < length; ++i)
             made.push_back(kind == 0 || made.empty() ? std::byte(random() % 5)
-                                                     : made[kind == 1 ? made.size() - 1 : from + i]);
+                                                     : made[kind == 1 ? made.size() - 1 : (from + i) % made.size()]);
     }
     made.resize(size);
     return made;

@@ -67,6 +67,9 @@ int create_with_few_files(std::uint32_t nodes) {
 }
 
 TEST(FailedCreation, LeavesNothing) {
+#if defined(__SANITIZE_ADDRESS__)
+    GTEST_SKIP() << "the sanitizer opens pipes to look at types, and calls them wrong where it cannot";
+#endif
     for (std::uint32_t const nodes : {1, 2}) {
         auto const result = base::testing::in_small_shm("size=64m", [&] { return create_with_few_files(nodes); });
         if (result == base::testing::kMayNotMount) GTEST_SKIP() << "a /dev/shm of its own cannot be mounted here";
