@@ -77,7 +77,7 @@ SECONDS = {
     "tests/python/rntuple_cli_test.py": 35,
     "tests/python/rntuple_foreign_test.py": 40,
     "tests/python/rules_test.py": 65,
-    "tests/python/screen_judged_test.py": 80,
+    "tests/python/screen_judged_test.py": 60,
     "tests/python/slim_test.py": 50,
     "tests/python/slow_instruments_test.py": 30,
     "tests/python/slow_test.py": 22,

@@ -56,7 +56,9 @@ def test_one_page_has_the_metrics_of_all(make_host: MakeHost) -> None:
     judged = subprocess.run(words, input=text, capture_output=True, text=True, check=False)
     assert (judged.returncode, judged.stdout + judged.stderr) == (0, "")
     assert host.ask("/healthz") == (200, "ok\n")
-    status, why = host.ask("/readyz")  # there are no cards
+    # There are no cards, which a handler knows once it has looked for its own.
+    wait_for(lambda: host.ask("/readyz")[1].count(" has no card (") == 2, "both have looked", PATIENCE_S)
+    status, why = host.ask("/readyz")
     assert (status, why.count("\n")) == (503, 2), why
     for line, number in zip(why.splitlines(), range(2), strict=True):
         assert f"to begin a run: handler dh{number} has no card (" in line

@@ -173,6 +173,6 @@ PROGRAMS = (
     Screened("netCDF4, wheel", NETCDF, needs="netCDF4"),
     Screened("h5py over Open MPI, OMPIO", H5PY_OVER_MPI, mpi=OPEN_MPI_ALONE),
     Screened("h5py over Open MPI, romio321", H5PY_OVER_MPI, mpi=ROMIO),
-    Screened("MPI-IO in C, MPICH", MPI_IO, mpi=MPICH, is_c=True, is_quick=True),
+    Screened("MPI-IO in C, MPICH", MPI_IO, mpi=MPICH, is_c=True),
     Screened("parallel HDF5 in C, MPICH", PARALLEL_HDF5, mpi=MPICH, is_c=True),
 )
