@@ -8,9 +8,11 @@ import re
 import signal
 import socket
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
 from live_runs import recovers
 from recording import THALWEG, Recorder, is_alive, recording, wait_for
 from serving import Shown
@@ -18,7 +20,7 @@ from watching import Viewer, viewer
 from websockets.exceptions import ConnectionClosed
 
 import thalweg as tw
-from thalweg._recording.page import WATCH_OPTIONS
+from thalweg._recording.page import WATCH_OPTIONS, CheckedOptions
 from thalweg.cli.watch import watch
 
 LIST = ("--waveforms", "none", "--channels", "2", "--rate", "2000/s", "--set", "flush_interval=0.1s")
@@ -190,3 +192,18 @@ def test_the_options_are_kept_with_the_run(tmp_path: Path) -> None:
     kept = json.loads(tw.open(tmp_path / "run.h5").metadata["configuration"])
     assert kept["watch"] == "127.0.0.1:0"
     assert kept["watch_option"] == ["priority=normal"]
+
+
+@pytest.mark.parametrize(("program", "why"), [("kill -9 $$", "the check has ended by signal 9"), ("", "No such file")])
+def test_a_check_of_options_that_has_no_result_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str, why: str
+) -> None:
+    interpreter = tmp_path / "python"
+    if program:
+        interpreter.write_text(f"#!/bin/sh\n{program}\n")
+        interpreter.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(interpreter))
+    noted: list[str] = []
+    CheckedOptions(["--listen", "127.0.0.1:0"], tmp_path / "run.h5", noted.append).wait()
+    (said,) = noted
+    assert said.startswith(f"the options of the page are not checked ({why}"), said

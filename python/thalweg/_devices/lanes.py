@@ -81,7 +81,8 @@ class Lanes:
         drain_s: float | None = None,
     ) -> None:
         before = before or {}
-        self._drain_s = _DRAIN_DEADLINES * deadline_s if drain_s is None else drain_s
+        longest_s = _DRAIN_DEADLINES * deadline_s
+        self._drain_s = longest_s if drain_s is None else min(drain_s, longest_s)
         self._device, self._board, self._tell, self._deadline_s = device, board, happened, deadline_s
         self._clock = DeviceClock(description, board, before)
         self._counters = Counters(list(description.schema), before.get("counters", {}))

@@ -16,5 +16,5 @@ def check_command(option: str, command: str) -> None:
     if not words or not re.fullmatch(r"[\w./+-]+", words[0]):  # the shell makes something else of it
         return
     finding = ["/bin/sh", "-c", 'command -v -- "$1"', "sh", words[0]]
-    if subprocess.run(finding, stdin=subprocess.DEVNULL, capture_output=True, check=False).returncode:
+    if subprocess.run(finding, stdin=subprocess.DEVNULL, capture_output=True, check=False).returncode > 0:
         raise UsageError(f"{option} {command} cannot be run (the shell finds no command '{words[0]}'): give its path")

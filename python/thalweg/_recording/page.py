@@ -41,11 +41,14 @@ def watch_words(options: RecordOptions) -> list[str]:
 
 class CheckedOptions:
     """Lets `thalweg watch` itself check the options, in a process of its own, while the devices open: a page whose
-    options are wrong would be seen when the run has begun."""
+    options are wrong would be seen when the run has begun. `note` says that they could not be checked."""
 
-    def __init__(self, words: list[str], path: Path) -> None:
+    def __init__(self, words: list[str], path: Path, note: Callable[[str], None]) -> None:
+        self._note = note
         self._process: subprocess.Popen[str] | None = None
-        if words:
+        if not words:
+            return
+        try:
             self._process = subprocess.Popen(
                 [*_command(path, words), "--only-check"],
                 stdin=subprocess.DEVNULL,
@@ -54,18 +57,27 @@ class CheckedOptions:
                 text=True,
                 start_new_session=True,
             )
+        except OSError as error:
+            self._are_not_checked(str(error.strerror))
 
     def wait(self) -> None:
-        """Raises UsageError if the options are wrong. A check that comes to no end says nothing of them."""
+        """Raises UsageError if the options are wrong. A check that does not come to its end says nothing of them."""
         if self._process is None:
             return
         try:
             _, said = self._process.communicate(timeout=_CHECKED_S)
         except subprocess.TimeoutExpired:
+            self._are_not_checked(f"that takes longer than {_CHECKED_S:g} s")
             return
-        if self._process.returncode > 0:
+        code = self._process.returncode
+        if code < 0:
+            self._are_not_checked(f"the check has ended {_ending(code)}")
+        elif code > 0:
             why = said.strip().removeprefix("thalweg: ")
             raise UsageError(f"the page of --watch cannot be shown: {why}")
+
+    def _are_not_checked(self, why: str) -> None:
+        self._note(f"the options of the page are not checked ({why}): the recording begins, and the page may not")
 
     def kill(self) -> None:
         """Ends the process, if it is there."""

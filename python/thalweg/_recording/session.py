@@ -101,7 +101,7 @@ class RecordingSession:
     def _start(self, stack: contextlib.ExitStack) -> None:
         stack.callback(self._devices.close)
         stack.callback(self._devices.kill)
-        checked = CheckedOptions(watch_words(self._options), Path(self._options.out))
+        checked = CheckedOptions(watch_words(self._options), Path(self._options.out), self._problems.note)
         stack.callback(checked.kill)
         with self._control.waiting():  # no process begins without being known
             self._devices.begin()

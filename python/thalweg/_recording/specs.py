@@ -18,7 +18,7 @@ from thalweg._recording.source import own_options
 
 _CHANGE = "change"
 # What a card holds when it is stopped was taken while it was read, so handing it out takes about as long.
-_TRIED_DRAIN_S, _DEADLINES = 2.0, 6
+_TRIED_DRAIN_S = 2.0
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class DeviceSpec:
     deadline_s: float = 10.0
     open_deadline_s: float = 60.0
     drain_s: float | None = None
-    """How long it may hand out rows after it was stopped; None: six deadlines."""
+    """How long it may hand out rows after it was stopped, if that is less than six deadlines."""
     is_slow: bool = False
     every_s: float | None = None
     """How often a value of a slow instrument gets a row; None: when it changes."""
@@ -70,8 +70,7 @@ def devices_of(options: RecordOptions) -> list[DeviceSpec]:
 def only_tried(spec: DeviceSpec, duration_s: float) -> DeviceSpec:
     """Returns a device that is opened once, read for so long, and that must soon be empty after that."""
     loss = spec.on_loss if spec.is_slow else DeviceLoss.end  # a slow instrument opens itself again
-    most_s = min(_TRIED_DRAIN_S + duration_s, _DEADLINES * spec.deadline_s)
-    return dataclasses.replace(spec, on_loss=loss, drain_s=most_s)
+    return dataclasses.replace(spec, on_loss=loss, drain_s=_TRIED_DRAIN_S + duration_s)
 
 
 def _table(text: str) -> dict[str, Any]:

@@ -59,14 +59,17 @@ class Workplace:
             )
         aside = folder / f"{PREFIX}{os.getpid()}"
         try:
-            aside.mkdir()
-            place = cls(folder, Journal.begin(aside, request), has_restorer)
-            place._look()
-        except BaseException as error:  # what was copied is not needed
-            shutil.rmtree(aside, ignore_errors=True)
-            if isinstance(error, OSError) and not isinstance(error, Error):
-                raise SystemError(error.errno or 0, f"the trial cannot begin ({error}): mend that first") from error
+            aside.mkdir()  # one that is there belongs to another process of that number, and stays
+            try:
+                place = cls(folder, Journal.begin(aside, request), has_restorer)
+                place._look()
+            except BaseException:  # what was copied is not needed
+                shutil.rmtree(aside, ignore_errors=True)
+                raise
+        except Error:
             raise
+        except OSError as error:
+            raise SystemError(error.errno or 0, f"the trial cannot begin ({error}): mend that first") from error
         return place
 
     @classmethod
