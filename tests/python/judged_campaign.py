@@ -6,7 +6,6 @@ without. One that is said to be inert or overruled changes no call, and one that
 prints a line for each setting, and ends with code 1 if a verdict and strace contradict each other.
 """
 
-import re
 import shutil
 import subprocess
 import sys
@@ -15,6 +14,7 @@ from collections import Counter
 from pathlib import Path
 
 from mpis import MPICH, OMPIO, OPEN_MPI_ALONE, ROMIO, Mpi
+from rank_calls import Signature, calls_of_ranks, under_strace
 from rule_programs import over_mpi
 from tracing import compile_c, trace
 
@@ -65,8 +65,6 @@ OMPI_MCA_io_ompio_num_aggregators=1 OMPI_MCA_io_ompio_cycle_buffer_size=65536 OM
 MPIR_CVAR_ENABLE_GPU=0 ROMIO_HINTS=cb_buffer_size
 """)
 assert len(HINTS) + len(VARIABLES) == 40
-CALLS = "openat,read,write,pread64,pwrite64,preadv,pwritev,fcntl,flock,ftruncate,fsync,fdatasync,fallocate"
-Signature = dict[int, Counter[str]]
 
 
 class Bed:
@@ -93,12 +91,9 @@ class Bed:
         shutil.rmtree(logs, ignore_errors=True)
         logs.mkdir()
         words, environment = self._words(setting)
-        line = (
-            f'rank=${{PMI_RANK:-$OMPI_COMM_WORLD_RANK}}; exec strace -f -y -s 0 -e trace={CALLS} -o {logs}/$rank "$@"'
-        )
-        command = self._mpi.command(RANKS, "sh", "-c", line, "sh", self._program, out, *words)
+        command = self._mpi.command(RANKS, *under_strace(logs), self._program, out, *words)
         subprocess.run(list(map(str, command)), env=environment, check=True, timeout=300, capture_output=True)
-        return {int(log.name): _calls(log, out) for log in logs.iterdir()}
+        return calls_of_ranks(logs, str(out))
 
     def verdict(self, setting: str) -> str:
         out = self._place / "out.bin"
@@ -112,16 +107,6 @@ class Bed:
         states = {each.state for each in explain(str(path)).settings if each.name == name}
         assert len(states) == 1, (setting, states)
         return states.pop()
-
-
-def _calls(log: Path, out: Path) -> Counter[str]:
-    """Returns the calls without addresses and numbers of processes and descriptors."""
-    found: Counter[str] = Counter()
-    for line in log.read_text(errors="replace").splitlines():
-        if str(out) in line and "resumed" not in line:
-            text = re.sub(r"^\d+ +", "", line)
-            found[re.sub(r"\d+<", "<", text.replace(" <unfinished ...>", "")).partition(" = ")[0]] += 1
-    return found
 
 
 def told(state: str, changes_calls: bool) -> str:

@@ -13,14 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import property_shim
+from rank_calls import Signature, calls_of_ranks, under_strace
 from screen_programs import Screened
 from tracing import compile_c
 
 THALWEG = str(Path(sys.executable).with_name("thalweg"))
 RANKS = 4
-CALLS = "openat,read,write,readv,writev,pread64,pwrite64,preadv,pwritev,fcntl,flock,ftruncate,fsync,fdatasync"
 LIMIT_S = 300
-Signature = dict[str, Counter[str]]
 
 
 @dataclass(frozen=True)
@@ -90,12 +89,8 @@ class Judge:
         for each in (work, logs):
             shutil.rmtree(each, ignore_errors=True)
             each.mkdir()
-        words = (
-            "rank=${PMI_RANK:-${OMPI_COMM_WORLD_RANK:-0}}; "
-            f"exec strace -ff -y -s 0 -e trace={CALLS} -o {logs}/$rank "
-            f'env ${{JUDGED_PROPERTY:+LD_PRELOAD={self._library}}} "$@"'
-        )
-        command = self._command("sh", "-c", words, "sh")
+        with_property = f"env ${{JUDGED_PROPERTY:+LD_PRELOAD={self._library}}}"
+        command = self._command(*under_strace(logs, with_property))
         environment = self._environment() | self._variables(setting)
         try:
             done = subprocess.run(command, env=environment, cwd=work, check=False, timeout=LIMIT_S, capture_output=True)
@@ -103,10 +98,7 @@ class Judge:
             return {}
         if done.returncode != 0:
             return {}
-        found: Signature = {}
-        for log in logs.iterdir():  # one for each thread: otherwise a call may stand in two lines
-            rank = log.name.partition(".")[0]
-            found[rank] = found.get(rank, Counter()) + _calls(log, work)
+        found = {rank: _opens_counted(calls) for rank, calls in calls_of_ranks(logs, f"{work}/").items()}
         sizes = {path.name: path.stat().st_size for path in work.iterdir() if path.is_file()}
         return {**found, "sizes": Counter(sizes)}
 
@@ -134,13 +126,9 @@ def _without_places(signature: Signature) -> Signature:
     return found
 
 
-def _calls(log: Path, folder: Path) -> Counter[str]:
-    """Returns the calls on files of the folder, without addresses and numbers of descriptors. Opens are only counted,
-    as the screen counts them: `romio_no_indep_rw` changes nothing but their flags."""
+def _opens_counted(calls: Counter[str]) -> Counter[str]:
+    """Opens are only counted, as the screen counts them: `romio_no_indep_rw` changes nothing but their flags."""
     found: Counter[str] = Counter()
-    for line in log.read_text(errors="replace").splitlines():
-        if f"{folder}/" in line:
-            call = line.partition(" = ")[0]
-            name = call.partition("(")[0]
-            found[name if name == "openat" else re.sub(r"\d+<", "<", call)] += 1
+    for call, count in calls.items():
+        found["openat" if call.startswith("openat(") else call] += count
     return found

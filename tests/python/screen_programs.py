@@ -7,6 +7,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+import judged_campaign
 import pytest
 from mpis import MPICH, OPEN_MPI_ALONE, ROMIO, Mpi
 from tracing import compile_c
@@ -65,34 +66,6 @@ with h5py.File("out.h5", "w", driver="mpio", comm=world) as file:
 with h5py.File("out.h5", "r", driver="mpio", comm=world) as file:
     file["together"][:, world.rank :: world.size]
 """
-MPI_IO = """
-#include <mpi.h>
-enum { PIECES = 32, BYTES = 4096 };
-int main(int count, char** words) {
-    MPI_Init(&count, &words);
-    int rank, ranks;
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    MPI_File file;
-    MPI_File_open(MPI_COMM_WORLD, "out.bin", MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file);
-    MPI_Datatype pieces;
-    MPI_Type_vector(PIECES, BYTES, BYTES * ranks, MPI_BYTE, &pieces);
-    MPI_Type_commit(&pieces);
-    static char data[PIECES * BYTES];
-    for (int i = 0; i < (int)sizeof data; ++i) data[i] = (char)(rank + i);
-    MPI_File_set_view(file, BYTES * rank, MPI_BYTE, pieces, "native", MPI_INFO_NULL);
-    MPI_File_write_all(file, data, sizeof data, MPI_BYTE, MPI_STATUS_IGNORE);
-    MPI_File_read_at_all(file, 0, data, sizeof data, MPI_BYTE, MPI_STATUS_IGNORE);
-    MPI_File_set_view(file, 8 << 20 | BYTES * rank, MPI_BYTE, pieces, "native", MPI_INFO_NULL);
-    for (int turn = 0; turn < ranks; ++turn) { // sieving locks what it writes: one rank after the other
-        if (turn == rank) MPI_File_write(file, data, sizeof data, MPI_BYTE, MPI_STATUS_IGNORE);
-        MPI_Barrier(MPI_COMM_WORLD);
-    }
-    MPI_File_read_at(file, 0, data, sizeof data, MPI_BYTE, MPI_STATUS_IGNORE);
-    MPI_File_close(&file);
-    return MPI_Finalize();
-}
-"""
 PARALLEL_HDF5 = """
 #include <hdf5.h>
 #include <mpi.h>
@@ -139,6 +112,7 @@ class Screened:
     mpi: Mpi | None = None
     is_c: bool = False
     is_quick: bool = False
+    arguments: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return self.name
@@ -158,7 +132,7 @@ class Screened:
             self.mpi.skip_if_missing()
             if not self.is_c:
                 self._skip_without_h5py_over_mpi()
-        return self._program(folder)
+        return [*self._program(folder), *self.arguments]
 
     def _skip_without_h5py_over_mpi(self) -> None:
         assert self.mpi is not None
@@ -173,6 +147,6 @@ PROGRAMS = (
     Screened("netCDF4, wheel", NETCDF, needs="netCDF4"),
     Screened("h5py over Open MPI, OMPIO", H5PY_OVER_MPI, mpi=OPEN_MPI_ALONE),
     Screened("h5py over Open MPI, romio321", H5PY_OVER_MPI, mpi=ROMIO),
-    Screened("MPI-IO in C, MPICH", MPI_IO, mpi=MPICH, is_c=True),
+    Screened("MPI-IO in C, MPICH", judged_campaign.PROGRAM, mpi=MPICH, is_c=True, arguments=("out.bin",)),
     Screened("parallel HDF5 in C, MPICH", PARALLEL_HDF5, mpi=MPICH, is_c=True),
 )
