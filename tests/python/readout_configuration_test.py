@@ -2,6 +2,7 @@
 
 import json
 import re
+import subprocess
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tracing import THALWEG
 
 import thalweg as tw
 from thalweg import _core
@@ -166,3 +168,28 @@ def test_a_token_is_the_first_line_of_its_file(tmp_path: Path) -> None:
         path.write_bytes(content)
         with pytest.raises(tw.UsageError, match=why):
             read_token(path)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "serve --config",
+        "host",
+        "collect --out run.h5 --config",
+        "plan --config",
+        "network --plan --interface lo --config",
+    ],
+)
+def test_what_handlers_refuse_is_said_with_the_file(tmp_path: Path, words: str) -> None:
+    wrong = SMALL + '[index]\nclose_after = "5 bananas"\n'
+    done = subprocess.run(
+        [THALWEG, "readout", *words.split(), write(tmp_path, wrong)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 2, done.stderr
+    assert f"{tmp_path}/readout.toml: " in done.stderr
+    assert "[index]: close_after is no duration" in done.stderr

@@ -139,6 +139,8 @@ def _thalweg(folder: Path, *arguments: str | bytes) -> subprocess.CompletedProce
         (("record", "--duration", "0s"), "it is 0"),
         (("record", "--max-file-time", "0s"), "it is 0"),
         (("record", "--max-file-size", "0B"), "it is 0"),
+        (("record", "--max-file-size", "1"), "--max-file-size 1 is too small (a file without rows has about"),
+        (("record", "--run-number", "99999999999999999999999"), "less than or equal to"),
         (("record", "--rate", "1e-30/s"), "less than 1e-06/s"),
     ],
 )

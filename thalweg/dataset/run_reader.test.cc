@@ -81,6 +81,29 @@ TEST_P(RunReaderTest, GivesBackTheStructsThatWereWritten) {
     EXPECT_TRUE(events.read(event_type(), {3000, 0}).empty());
 }
 
+// Structs of C have such members; other programs see the same column.
+TEST_P(RunReaderTest, TakesArraysOfCAsStdArrays) {
+    struct Pulse {
+        std::int16_t position[3];
+        double grid[2][2];
+    };
+    auto const type = struct_type<Pulse>().with("position", &Pulse::position).with("grid", &Pulse::grid, "mm");
+    auto const path = directory_.file(std::string("pulses") + GetParam());
+    auto const run = Writer::create(path, {{type.table("pulses")}}, {});
+    StructProducer producer(run->producer("pulses"), type);
+    producer.append(std::vector<Pulse>{{{1, 2, 3}, {{1, 2}, {3, 4}}}, {{4, 5, 6}, {{5, 6}, {7, 8}}}});
+    producer.finish();
+    run->close(kCloseNs);
+
+    auto const pulses = RunReader(path).table("pulses");
+    EXPECT_EQ(pulses.schema().fields[1].shape, (std::vector<std::uint64_t>{2, 2}));
+    EXPECT_EQ((pulses.column<std::array<std::int16_t, 3>>("position")),
+              (std::vector<std::array<std::int16_t, 3>>{{1, 2, 3}, {4, 5, 6}}));
+    auto const read = pulses.read(type);
+    EXPECT_EQ(read[1].position[2], 6);
+    EXPECT_EQ(read[1].grid[1][0], 7);
+}
+
 TEST_P(RunReaderTest, ReadsSomeMembersOfATableIntoAStruct) {
     auto const some = struct_type<Event>().with("note", &Event::note).with("number", &Event::number);
     auto const rows = RunReader(path_).table("events").read(some, {2, 2});

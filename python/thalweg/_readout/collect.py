@@ -54,7 +54,8 @@ class CollectOptions:
 def addresses_of(config: configuration.Configuration) -> tuple[list[str], str, str]:
     """Returns the addresses of the handlers, their token, and the file that has it. Raises UsageError if they have
     different tokens."""
-    handlers = _core.parse_readout(config.json)
+    with configuration.naming(config.path):
+        handlers = _core.parse_readout(config.json)
     tokens = {token for _, token, _ in handlers}
     if len(tokens) > 1:
         raise UsageError(f"{config.path}: its handlers have different tokens (a collector has one): give all the same")

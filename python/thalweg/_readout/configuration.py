@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,6 +27,15 @@ class Configuration:
     """The content for the handlers, with secrets."""
     handlers: list[str]
     """The names of the handlers, in the order of the file."""
+
+
+@contextlib.contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Lets the errors of handlers name the file of their configuration: they get its content alone."""
+    try:
+        yield
+    except UsageError as error:
+        raise UsageError(f"{path}: {error}") from None
 
 
 def load_configuration(path: Path) -> Configuration:

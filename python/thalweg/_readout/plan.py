@@ -32,7 +32,8 @@ def of_configuration(path: Path, topology: _core.Topology, pinning: str = "") ->
     for table in (tables, *tables["handler"]):  # a plan needs no secret, and not each machine has it
         if isinstance(server := table.get("server"), dict):
             server.pop("token_file", None)
-    return _core.place_configured(json.dumps(tables), topology, pinning)
+    with configuration.naming(path):
+        return _core.place_configured(json.dumps(tables), topology, pinning)
 
 
 def of_handlers(

@@ -233,7 +233,9 @@ class RecordOptions:
     max_file_time: Annotated[
         str, _option(OUTPUT, "Begin a new file after this time, for example 1h.", metavar="TIME")
     ] = ""
-    run_number: Annotated[int | None, _option(OUTPUT, "Run number to keep in the file.", min=0, metavar="N")] = None
+    run_number: Annotated[
+        int | None, _option(OUTPUT, "Run number to keep in the file.", min=0, max=2**63 - 1, metavar="N")
+    ] = None
     meta: Annotated[
         list[str] | None, _option(OUTPUT, "Metadata to keep in the file. Can be repeated.", metavar="KEY=VALUE")
     ] = None

@@ -10,7 +10,7 @@ from typing import Any
 
 from thalweg import _core
 from thalweg._base import quantities
-from thalweg._base.errors import Error, SystemError  # noqa: A004
+from thalweg._base.errors import Error, SystemError, UsageError  # noqa: A004
 from thalweg._base.notify import Notifier
 from thalweg._base.stamps import interval_s
 from thalweg._recording.commands import check_command
@@ -38,6 +38,7 @@ _LOOK_NS = 250_000_000
 _HEAD_START_NS = 500_000_000
 _READY_TIMEOUT_S = 60.0
 _FULL_NS = 5_000_000_000  # so long a disk must have no room before the run ends
+_LEAST_FILE_BYTES = 65_536  # about what a file without rows has
 
 
 class RecordingSession:
@@ -48,7 +49,7 @@ class RecordingSession:
     def __init__(self, options: RecordOptions, *, only_tries: bool = False) -> None:
         self._options = options
         self._duration_ns = quantities.limit("--duration", options.duration, quantities.duration_ns)
-        self._max_bytes = quantities.limit("--max-file-size", options.max_file_size, quantities.size_bytes)
+        self._max_bytes = _most_bytes(options.max_file_size)
         self._max_ns = quantities.limit("--max-file-time", options.max_file_time, quantities.duration_ns)
         self._problems = Problems(shows_output=only_tries)
         specs = devices_of(options)
@@ -367,6 +368,17 @@ def _losses(report: RunReport) -> list[str]:
     counts = {"lost": report.lost_rows, "lost work units": report.units_lost, "damaged pages": report.damaged_pages}
     losses = [f"{count:,} {what}" for what, count in counts.items() if count]
     return [*losses, "more may be missing"] if report.rows_may_be_missing else losses
+
+
+def _most_bytes(text: str) -> int:
+    size = quantities.limit("--max-file-size", text, quantities.size_bytes)
+    if 0 < size < _LEAST_FILE_BYTES:
+        empty = quantities.as_bytes(_LEAST_FILE_BYTES)
+        raise UsageError(
+            f"--max-file-size {text} is too small (a file without rows has about {empty}): write a size with its unit, "
+            "such as 1GB"
+        )
+    return size
 
 
 def _create_options(options: RecordOptions, nodes: NodePlan) -> _core.CreateOptions:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import json
-from collections.abc import Iterator
+import shutil
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -13,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from thalweg._base.errors import SystemError, UsageError  # noqa: A004
+from thalweg._base.quantities import as_bytes
 from thalweg._trace.account import together
 from thalweg._trace.calls import Calls, Integers
 from thalweg._trace.own_work import places_of
@@ -23,6 +27,8 @@ from thalweg._trace.trace_file import Trace, load_trace
 SUFFIXES = (".json", ".pftrace", ".perfetto-trace")
 _MOST_TIDS = 1 << 22
 """The limit of Linux: thread numbers are smaller."""
+_CALLS_TO_FORETELL = 10_000
+"""After so many calls the size of the whole file is known well enough."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +45,12 @@ class Slice:
     details: dict[str, int | str]
 
 
-def export(source: str, out: str, *, force: bool = False) -> int:
-    """Writes all calls of a trace and returns their number. Raises UsageError if `out` exists or has a wrong ending."""
+def export(source: str, out: str, *, force: bool = False, tell: Callable[[str], None] = lambda _: None) -> int:
+    """Writes all calls of a trace and returns their number. A trace of many calls becomes a large file: `tell` gets a
+    sentence with its size, in bytes, when the first calls are written.
+
+    Raises UsageError if `out` exists or has a wrong ending, and SystemError, without leaving `out`, if it cannot be
+    written or the disk has no room for all calls."""
     path = Path(out)
     if not out.endswith(SUFFIXES):
         endings = f"{', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}"
@@ -48,11 +58,46 @@ def export(source: str, out: str, *, force: bool = False) -> int:
     trace = load_trace(source)
     try:
         with path.open("wb" if force else "xb") as file:
-            return _write_chrome(trace, file) if out.endswith(".json") else _write_perfetto(trace, file)
+            foretell = Foretelling(file, len(trace.in_flight) + sum(map(len, trace.levels.values())), tell)
+            write = _write_chrome if out.endswith(".json") else _write_perfetto
+            return write(trace, file, foretell)
     except FileExistsError:
         raise UsageError(f"{out} exists already: give another name, or --force to replace it") from None
+    except SystemError:
+        path.unlink()
+        raise
     except OSError as error:
+        with contextlib.suppress(OSError):
+            path.unlink()
         raise SystemError(error.errno or 0, f"{out} cannot be written ({error.strerror})") from None
+
+
+class Foretelling:
+    """Hands slices on, and says how large the file will be, from the bytes of the first slices.
+
+    Raises SystemError then if the disk has no room for it."""
+
+    def __init__(self, file: IO[bytes], calls: int, tell: Callable[[str], None]) -> None:
+        self._file = file
+        self._calls = calls
+        self._tell = tell
+
+    def __call__(self, slices: Iterable[Slice]) -> Iterator[Slice]:
+        for written, each in enumerate(slices):
+            if written == _CALLS_TO_FORETELL:
+                self._say(self._file.tell() * self._calls // written)
+            yield each
+
+    def _say(self, expected: int) -> None:
+        room = shutil.disk_usage(Path(self._file.name).parent).free + self._file.tell()
+        size = f"{self._calls:,} calls are about {as_bytes(expected)}"
+        if expected > room:
+            raise SystemError(
+                errno.ENOSPC,
+                f"{self._file.name} cannot be written ({size}, and its disk has room for {as_bytes(room)}): give a "
+                "name on another disk",
+            )
+        self._tell(size)
 
 
 def slices(trace: Trace) -> Iterator[Slice]:
@@ -129,7 +174,7 @@ def _process_name(process: dict[str, Any]) -> str:
     return f"rank {process['rank']}: {command}" if process["rank"] >= 0 else command
 
 
-def _write_chrome(trace: Trace, file: IO[bytes]) -> int:
+def _write_chrome(trace: Trace, file: IO[bytes], foretell: Foretelling) -> int:
     count = 0
     file.write(b'{"displayTimeUnit": "ns", "traceEvents": [\n')
     for thread in trace.threads:
@@ -144,7 +189,7 @@ def _write_chrome(trace: Trace, file: IO[bytes]) -> int:
         lines[place.row] = (pid, _MOST_TIDS + place.row)
         label = {"ph": "M", "name": "thread_name", "pid": pid, "tid": _MOST_TIDS + place.row}
         file.write(json.dumps({**label, "args": {"name": place.name}}).encode() + b",\n")
-    for each in chain(slices(trace), *(place.slices for place in queues)):
+    for each in foretell(chain(slices(trace), *(place.slices for place in queues))):
         pid, tid = lines[each.thread]
         event = {
             "ph": "X",
@@ -162,7 +207,7 @@ def _write_chrome(trace: Trace, file: IO[bytes]) -> int:
     return count
 
 
-def _write_perfetto(trace: Trace, file: IO[bytes]) -> int:
+def _write_perfetto(trace: Trace, file: IO[bytes], foretell: Foretelling) -> int:
     packets = Packets(file)
     for row, process in enumerate(trace.processes):
         if row and row not in trace.launchers:
@@ -175,7 +220,7 @@ def _write_perfetto(trace: Trace, file: IO[bytes]) -> int:
     queues = list(track_places(trace))
     for place in queues:
         packets.describe_queue(place.row, place.process, place.name)
-    for each in chain(slices(trace), *(place.slices for place in queues)):
+    for each in foretell(chain(slices(trace), *(place.slices for place in queues))):
         while open_slices and (open_slices[-1].thread != each.thread or open_slices[-1].depth >= each.depth):
             ended = open_slices.pop()
             packets.end(ended.thread, ended.end_ns)

@@ -59,7 +59,7 @@ def trace(
                 f"{len(command) - 1} traces are given to export (one is exported at a time): "
                 "write `thalweg trace export trace.root --out trace.json`"
             )
-        count = export(command[1], out, force=force)
+        count = export(command[1], out, force=force, tell=lambda text: say(f"thalweg: {out}: {text}"))
         answer(f"thalweg: {out} has {count:,} calls")
         return 0
     options = TraceOptions(out, command, force, resolution, ring, level or [])

@@ -8,7 +8,8 @@
 //     auto const event = struct_type<Event>().with("time", &Event::time, "ns").with("samples", &Event::samples)
 //                            .with("hits", &Event::hits, hit).with("note", &Event::note);
 //
-// Members are numbers, enumerations, bools, std::array of these, std::string, structs, and std::vector of any of them.
+// Members are numbers, enumerations, bools, arrays of these (std::array or std::uint16_t[8]), std::string, structs, and
+// std::vector of any of them.
 // StructProducer (struct_producer.h) takes spans of such structs.
 #pragma once
 
@@ -40,6 +41,8 @@ template <class T, std::size_t N> struct ArrayOf<std::array<T, N>> {
         return inner;
     }
 };
+
+template <class T, std::size_t N> struct ArrayOf<T[N]> : ArrayOf<std::array<T, N>> {}; // with the same bytes
 
 template <class T> struct ElementOf { static constexpr bool kIsList = false; };
 template <class T> struct ElementOf<std::vector<T>> {

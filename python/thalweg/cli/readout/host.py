@@ -97,7 +97,8 @@ def host_(
     """
     read = configuration.load_configuration(config)
     tables = json_module.loads(read.json)
-    known, _ = _core.handlers_of(read.json, read.handlers[0])  # raises now what `serve` would raise later
+    with configuration.naming(config):
+        known, _ = _core.handlers_of(read.json, read.handlers[0])  # raises now what `serve` would raise later
     names = belonging.chosen(belonging.handlers_of(tables), handler or [], host, config)
     alone = shares.only(tables, names, _pinning(pinning))
     planned, warnings = shares.planned(alone, _core.discover(""), shares.limits(known, names, _memory(memory)))

@@ -121,7 +121,8 @@ def _planner(
     tables = json_module.loads(configuration.load_configuration(config).json)
     names = belonging.chosen(belonging.handlers_of(tables), handlers, host, config)
     topology = _core.discover("")
-    pinned = _core.place_configured(shares.only(tables, names, pinning), topology, "")
+    with configuration.naming(config):
+        pinned = _core.place_configured(shares.only(tables, names, pinning), topology, "")
     once = list(dict.fromkeys(interfaces))
     return lambda settled: plan_of(machine, topology, pinned, once, settled)
 

@@ -103,7 +103,8 @@ def serve_(
     own = handler or read.handlers[0]  # without a name, a file has one handler, or is refused below
     socket = str(control_socket.absolute()) if control_socket else ""
     changed = configuration.changed(read.json, own, control_socket=socket, pinning=pinning)
-    known, warnings = _core.handlers_of(changed, handler)
+    with configuration.naming(config):
+        known, warnings = _core.handlers_of(changed, handler)
     for warning in warnings:
         say(warning)
     chosen = _choose(known, handler, config)
