@@ -1,11 +1,14 @@
 """A disk of 64 MiB that is full, and has room again: what the page docs/full-disk.md promises."""
 
-import os
-import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+from small_place import in_small_place
+from tracing import THALWEG
+
+import thalweg as tw
 
 PREPARE = """
 import errno, os, sys, time
@@ -105,15 +108,19 @@ SCRIPTS = {"goes_on": GOES_ON, "one_close": ONE_CLOSE, "lists": LISTS, "left_in_
 def test_rows_are_kept_on_a_full_disk(tmp_path: Path, name: str, script: str) -> None:
     place = tmp_path / "place"
     place.mkdir()
-    unshare = ["unshare", "--mount", *(["--user", "--map-root-user"] if os.geteuid() != 0 else [])]
-    mount = f"mount -t tmpfs -o size=64m none {place}"
-    if subprocess.run([*unshare, "sh", "-c", mount], capture_output=True, check=False).returncode != 0:
-        pytest.skip("this user may not mount here")
-    done = subprocess.run(
-        [*unshare, "sh", "-c", f'{mount} && exec "$0" -c "$1" "$2"', sys.executable, PREPARE + script, place / name],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    done = in_small_place(place, "64m", sys.executable, "-c", PREPARE + script, place / name)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("words", ["convert {} copy.root", "convert {} copy.h5", "merge {} --out copy.h5"])
+def test_a_copy_that_finds_no_room_says_that_nothing_is_left(tmp_path: Path, words: str) -> None:
+    source, place = tmp_path / "run.h5", tmp_path / "place"
+    place.mkdir()
+    with tw.create(source, {"t": {"x": tw.float64}}) as out:
+        out.producer("t").append(x=np.random.default_rng(1).normal(size=1_000_000))
+    command = [THALWEG, *words.format(source).split()]
+    done = in_small_place(place, "3m", "sh", "-c", 'cd "$0" && "$@"; code=$?; ls -A; exit $code', place, *command)
+    target = next(word for word in words.split() if word.startswith("copy."))
+    assert done.returncode == 1, done.stderr
+    assert f"{target} was not written (No space left on device, and nothing is left of it): free some" in done.stderr
+    assert done.stdout == ""

@@ -6,16 +6,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from small_place import in_small_place
 from tracing import THALWEG, trace
 
 CALLS = 40_000
-ON_SMALL_DISK = """
-set -e
-mount -t tmpfs -o size=3m none "$1"
-shift
-exec "$@"
-"""
-UNSHARE = ["unshare", "--user", "--map-root-user", "--mount"]
 
 
 @pytest.fixture(scope="module")
@@ -42,17 +36,10 @@ def test_the_size_is_foretold(traced: Path, tmp_path: Path, ending: str) -> None
 
 @pytest.mark.parametrize("replaces", [False, True])
 def test_without_room_nothing_is_written(traced: Path, tmp_path: Path, replaces: bool) -> None:
-    if subprocess.run([*UNSHARE, "true"], capture_output=True, check=False).returncode:
-        pytest.skip("no user namespace can be made here")
     out = tmp_path / "t.json"
     command = [THALWEG, "trace", "export", traced, "--out", out, *(["--force"] if replaces else [])]
-    list_after = ["sh", "-c", '"$@"; code=$?; ls -A "$0"; exit $code', tmp_path]
-    done = subprocess.run(
-        [*UNSHARE, "sh", "-c", ON_SMALL_DISK, "sh", tmp_path, *list_after, *command],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    then_list = ["sh", "-c", '"$@"; code=$?; ls -A "$0"; exit $code', tmp_path]
+    done = in_small_place(tmp_path, "3m", *then_list, *command)
     assert done.returncode == 1, done.stderr
     assert f"{out} cannot be written (" in done.stderr
     assert "its disk has room for" in done.stderr

@@ -1,5 +1,10 @@
 """The three kinds of error. A message says *problem (why): suggestion*, and names the file, table, column and row."""
 
+import errno
+
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""The error numbers of a file for which there is no room: on a full disk, beyond a quota or the longest file."""
+
 
 class Error(Exception):
     """The base class of all errors of Thalweg."""

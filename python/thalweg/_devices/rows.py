@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import errno
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from thalweg._base.errors import SystemError, UsageError  # noqa: A004
+from thalweg._base.errors import NO_ROOM, SystemError, UsageError  # noqa: A004
 from thalweg._base.given import integer_of
 from thalweg._base.suggestion import likely, suggestion
 from thalweg._devices.clock import DeviceClock
@@ -16,7 +15,6 @@ from thalweg._devices.pulses import PulseFeatures
 from thalweg._writing.attached import Attached
 from thalweg._writing.producer import Producer
 
-_NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _FULL_DISK_PAUSE_S = 0.1
 _COUNTER = re.compile(r"[a-z][a-z0-9_]{0,22}")
 # Names that reports and files use for something else.
@@ -76,7 +74,7 @@ class LaneRows:
             try:
                 return producer.append(columns)
             except SystemError as error:
-                if error.errno not in _NO_SPACE or not self.waits_for_room:
+                if error.errno not in NO_ROOM or not self.waits_for_room:
                     raise
             if taken := producer.rows - before:
                 columns = {name: values[taken:] for name, values in columns.items()}
