@@ -108,6 +108,7 @@ void Client::State::on_welcome(HandlerConnection& connection, ReceivedMessage co
     bool const is_new = handler.welcome.instance != 0 && handler.welcome.instance != welcome.instance;
     handler.welcome = welcome;
     handler.away_since_ns = handler.refused_since_ns = 0;
+    token.accepted(connection.token);
     if (token.has_changed()) lease_renewer->says(connection.handler, hello_with(connection.token));
     connection.link.greeted();
     if (options.role == ClientRole::collector) connection.link.ask_for_memory(memory_to_ask());

@@ -12,7 +12,8 @@ namespace thalweg::readout {
 bool ClientToken::read_again() {
     auto token = token_in(path_);
     if (token.empty() || token.size() > kMaxTokenBytes || token == now_) return false;
-    before_ = std::exchange(now_, std::move(token));
+    auto last = std::exchange(now_, std::move(token));
+    if (std::exchange(now_was_accepted_, false) || !has_changed()) before_ = std::move(last);
     return true;
 }
 

@@ -76,6 +76,25 @@ TEST(ClientToken, AFileThatComesLaterThanItsHandlerIsWaitedFor) {
     EXPECT_EQ(counters.tokens_read, 1u);
 }
 
+// A file that is written in place may be read while it has half of the token, which no handler accepts.
+TEST(ClientToken, OneThatIsReadHalfDoesNotReplaceTheOneThatHandlersAccepted) {
+    TokenFile const file("first");
+    auto one = std::make_unique<TestHandler>(with_token("first", 1));
+    auto two = std::make_unique<TestHandler>(with_token("first", 2));
+    std::jthread writer;
+    auto const counters = collect(one, two, {.token_file = file.path, .token_ns = 5'000'000'000},
+                                  {
+                                      [&] {
+                                          file.write("sec"), restart(two, with_token("second", 2));
+                                          writer =
+                                              std::jthread([&] { base::sleep_ns(200'000'000), file.write("second"); });
+                                      },
+                                      [&] { restart(two, with_token("first", 2)); }, // as it was before
+                                  });
+    EXPECT_EQ(counters.tokens_read, 2u);
+    EXPECT_EQ(counters.incomplete, 0u);
+}
+
 TEST(ClientToken, AHandlerThatRefusesItForTooLongEndsTheRun) {
     TokenFile const file("first");
     auto one = std::make_unique<TestHandler>(with_token("first", 1));
