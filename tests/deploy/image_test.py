@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from cluster import BIN, needed
 from conftest import MakeReadout
-from node import unpacked
+from node import TINI, unpacked
 from readout_programs import wait_for
 
 import thalweg
@@ -42,7 +42,7 @@ def test_the_image_is_small_and_its_user_is_not_root(layout: Path) -> None:
     print(f"{size / 1e6:.0f} MB compressed")
     assert size <= MOST_BYTES
     config = json.loads(blob(layout, manifest["config"]["digest"]).read_text())["config"]
-    assert (config["User"], config["Entrypoint"]) == ("1000:1000", ["thalweg"])
+    assert (config["User"], config["Entrypoint"]) == ("1000:1000", [*TINI, "thalweg"])
 
 
 def test_the_first_event_is_soon_in_a_file(layout: Path, make_readout: MakeReadout, tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ CLONE_NEWNET = 0x40000000
 VENV = Path(sys.prefix)
 # These folders of this machine have the interpreter, and the libraries of the package.
 READ_ONLY = ("/usr", "/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime")
+TINI = ["/usr/bin/tini", "--"]  # process 1 of the image
 LINKS = ("bin", "lib", "lib64", "sbin")
 
 
@@ -56,7 +57,7 @@ def image_of_this_machine(folder: Path) -> Image:
     (root / "etc" / "group").write_text(f"thalweg:x:{USER}:\n")
     (root / "etc" / "nsswitch.conf").write_text("hosts: files\n")
     (root / "etc" / "hosts").touch()
-    return Image(root, mounts, ["thalweg"], f"{VENV / 'bin'}:/usr/bin:/bin")
+    return Image(root, mounts, [*TINI, "thalweg"], f"{VENV / 'bin'}:/usr/bin:/bin")
 
 
 def unpacked(layout: Path, folder: Path) -> Image:

@@ -40,7 +40,7 @@ def test_a_container_may_do_nothing_but_its_work(make_readout: MakeReadout) -> N
     second = readout.controller.add("card-2", card.template)
     wait_for(lambda: second.ends, second.said)
     assert second.ends[0].code == 2
-    assert "a card in another pid namespace, where its process is 1" in second.ends[0].said
+    assert re.search(r"a card in another pid namespace, where its process is \d+", second.ends[0].said)
     expect_unharmed(readout, card, handler)
     second.delete(0)
     for end in end_of_all(readout):
@@ -118,17 +118,25 @@ def test_a_token_that_is_rotated(make_readout: MakeReadout) -> None:
         assert end.code == 0, end
 
 
-@pytest.mark.parametrize("delay_s", [0.0, 0.3, 0.6])
-def test_sigterm_in_the_first_second(make_readout: MakeReadout, delay_s: float) -> None:
-    """It ends long before its grace is over. (The kernel drops the signal while the interpreter begins, in the first
-    tenth of a second, when there is nothing to lose.)"""
+@pytest.mark.parametrize("of", ["dh", "collector"])
+@pytest.mark.parametrize("delay_s", [0.01, 0.03, 0.1, 0.6])
+def test_sigterm_in_the_first_second(make_readout: MakeReadout, delay_s: float, of: str) -> None:
+    """It ends long before its grace is over, also if the interpreter has not begun: then no process takes the signal
+    but process 1, which passes it on."""
     readout = make_readout(1)
-    (handler,) = readout.controller.all_of("dh")
-    wait_for(handler.is_up, "it is made")
-    wait_for(lambda: int(handler.status("SigCgt"), 16) >> (signal.SIGTERM - 1) & 1, "it takes the signal")
+    pod = readout.controller.pod(of, 0)
+    wait_for(pod.is_up, "it is made")
+    while "runc" in os.readlink(f"/proc/{pod.pid}/exe"):
+        time.sleep(0.001)
     time.sleep(delay_s)
-    end = handler.delete()
-    assert end.code in (0, 128 + signal.SIGTERM), end
+    pod.is_leaving.set()
+    begin_s = time.monotonic()
+    os.kill(pod.pid, signal.SIGTERM)  # `runc kill` would take another tenth of a second
+    wait_for(lambda: pod.ends, f"it ends: {pod.said}", 20)
+    end = pod.delete(0)
+    print(f"code {end.code} after {time.monotonic() - begin_s:.2f} s")
+    # Code 1 is of a collector that has reached no handler.
+    assert end.code in (0, 128 + signal.SIGTERM, *([1] if of == "collector" else [])), end
 
 
 def test_a_node_that_is_drained(make_readout: MakeReadout) -> None:

@@ -19,6 +19,7 @@ from thalweg._base.errors import Error
 Documents = list[dict[str, Any]]
 KUBERNETES = Path(__file__).parents[2] / "deploy" / "kubernetes"
 PAGES = ("/healthz", "/readyz", "/metrics")
+TINI = ["/usr/bin/tini", "--"]
 JOB = "thalweg-readout"  # what alerts and dashboards ask for
 
 
@@ -121,6 +122,8 @@ def words_of(container: dict[str, Any]) -> list[str]:
 
 def of_commands(documents: Documents) -> Iterator[str]:
     for _, container in containers(documents):
+        if container.get("command", TINI)[: len(TINI)] != TINI:
+            yield f"process 1 of {container['name']} is not tini, so a SIGTERM that comes early is dropped"
         words = words_of(container)
         try:
             known = help_of(*words[:2])

@@ -29,6 +29,7 @@ FAULTS = {
     "port of the policy": ("- port: metrics\n  podSelector", "- port: monitor\n  podSelector"),
     "scraped port": ("path: /metrics\n    port: metrics", "path: /metrics\n    port: web"),
     "misspelt option": ("- --drain", "- --drains"),
+    "process 1 drops signals": ("- /usr/bin/tini\n        - --\n        - /bin/sh", "- /bin/sh"),
     "misspelt command": ("- serve", "- server"),
     "option of another command": ("readout collect --config", "readout collect --handlers x --config"),
     "variable without value": ("$(POD_NAME)", "$(POD)"),
