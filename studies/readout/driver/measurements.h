@@ -15,4 +15,8 @@ Json measure_card(Arguments& arguments);        // the emulated card alone
 Json measure_live(Arguments& arguments);        // card, handler, checking collector
 Json measure_full_events(Arguments& arguments); // card, handlers, one durable file
 
+// These answer lines instead of measuring by themselves: see farm.h.
+Json measure_farm_handlers(Arguments& arguments);   // many handlers
+Json measure_farm_collectors(Arguments& arguments); // many collectors
+
 } // namespace thalweg::study
