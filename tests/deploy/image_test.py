@@ -62,6 +62,32 @@ def test_the_first_event_is_soon_in_a_file(layout: Path, make_readout: MakeReado
     shutil.rmtree(tmp_path / "bundle")
 
 
+def test_one_command_leads_from_the_image_to_a_file(layout: Path, repository: Path, tmp_path: Path) -> None:
+    """Podman has a storage of its own here. Its containers get low limits, since not every root may raise them."""
+    limits = ["nofile=1024:1024", "nproc=1024:1024"]
+    engine = 'cgroup_manager = "cgroupfs"\nevents_logger = "file"\nruntime = "runc"\n'
+    (tmp_path / "containers.conf").write_text(f"[containers]\ndefault_ulimits = {limits}\n[engine]\n{engine}")
+    places = f'graphroot = "{tmp_path}/storage"\nrunroot = "{tmp_path}/run"\n'
+    (tmp_path / "storage.conf").write_text(f'[storage]\ndriver = "overlay"\n{places}')
+    names = {"CONTAINERS_CONF": tmp_path / "containers.conf", "CONTAINERS_STORAGE_CONF": tmp_path / "storage.conf"}
+    environment = os.environ | {name: str(path) for name, path in names.items()}
+    words = [repository / "deploy" / "podman" / "first_event", tmp_path / "first", f"oci:{layout}:thalweg"]
+    try:
+        done = subprocess.run([*map(str, words)], env=environment, capture_output=True, text=True, check=False)
+        print(done.stdout)
+        assert done.returncode == 0, done.stderr
+        left = subprocess.run(["podman", "ps", "-aq"], env=environment, capture_output=True, text=True, check=True)
+    finally:
+        subprocess.run(["podman", "rmi", "-af"], env=environment, capture_output=True, check=True)
+        subprocess.run(["umount", "--lazy", tmp_path / "storage" / "overlay"], capture_output=True, check=False)
+    assert left.stdout == ""
+    assert int(done.stdout.split()[-2]) <= 5 * MOST_S
+    assert "is complete" in (tmp_path / "first" / "collector.log").read_text()
+    assert events_of(tmp_path / "first" / "events.root") > 0
+    again = subprocess.run([*map(str, words)], env=environment, capture_output=True, text=True, check=False)
+    assert (again.returncode, "first is there already" in again.stderr) == (1, True)
+
+
 def events_of(path: Path) -> int:
     try:
         return len(thalweg.open(path)["events"])
