@@ -28,7 +28,7 @@ from kills.campaign import Campaign, Game, Options, add_to_total, random_seed, s
 from recordings import SUBJECTS  # noqa: E402
 from result import Result  # noqa: E402
 
-CUTS, CALLS, CALLS_OF_NODES = 60, 16, 5  # in a round
+CUTS, CALLS, CALLS_OF_NODES = 200, 16, 5  # in a round
 PROGRAMS = (*device.PROGRAMS, *faulty_device.PROGRAMS, "bindfs", "strace")
 
 

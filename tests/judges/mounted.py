@@ -15,6 +15,7 @@ import tempfile
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from ctypes import c_long
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ AUTOCLEAR, DIRECT_IO = 4, 16
 RECORDING, JUDGING = range(100, 140), range(200, 240)
 FUSE, LOOP, BOOT_ID = Path("/dev/fuse"), Path("/dev/loop-control"), "/proc/sys/kernel/random/boot_id"
 MS_BIND = 4096
+FALLOC_FL_KEEP_SIZE, FALLOC_FL_PUNCH_HOLE = 1, 2
 MNT_DETACH = 2
 
 
@@ -65,6 +67,11 @@ def forget_memory() -> None:
 
 def shared_memory() -> list[Path]:
     return sorted(path for path in Path("/dev/shm").iterdir() if path.name != "boot_id")
+
+
+def remove_pages(file: int, begin: int, size: int) -> None:
+    """Lets these bytes of a file read as 0, without room for them."""
+    call("fallocate", file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, c_long(begin), c_long(size))
 
 
 def mount(what: str, where: str | Path, file_system: str, options: str = "") -> None:
