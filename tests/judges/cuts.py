@@ -196,8 +196,10 @@ def load_modules() -> None:
 
 
 def is_excused(error: OSError, style: str, file_system: str) -> bool:
-    """Returns whether a file system need not mount. btrfs does not survive a superblock that is written in part."""
-    return style == "torn" and file_system == "btrfs" and error.errno not in OF_THE_MACHINE
+    """Returns whether a file system need not mount: btrfs and ext4 do not survive a superblock that is written in part.
+    ext4 says then that a checksum is wrong."""
+    is_btrfs = file_system == "btrfs" and error.errno not in OF_THE_MACHINE
+    return style == "torn" and (is_btrfs or (file_system == "ext4" and error.errno == errno.EBADMSG))
 
 
 def first_of(wrong: list[str]) -> list[str]:

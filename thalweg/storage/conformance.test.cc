@@ -283,6 +283,7 @@ TEST_P(Conformance, WritesBesideQueuesReadBackLikeAModel) {
 // Programs that read the file make folios of the page cache that hold many blocks. If one is dirty when a direct write
 // into it ends, the next sync fails.
 TEST_P(Conformance, WritesBesideQueuesLetNoSyncFailWhileTheFileIsRead) {
+    if (storage_->engine().ends_with("memory")) GTEST_SKIP() << "its reads and writes of one byte are a race, not I/O";
     constexpr std::uint64_t kBlocks = 512; // the odd ones are of the queue
     storage_->reserve(0, kBlocks * kBlockBytes);
     std::atomic<bool> ends = false;
