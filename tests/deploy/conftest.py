@@ -9,7 +9,7 @@ import pytest
 from cluster import needed
 from kubelet import Controller
 from node import Image, Node, image_of_this_machine
-from readouts import OnNode, overlay
+from readouts import LINKS, OnNode, overlay
 
 MakeReadout = Callable[..., OnNode]
 
@@ -23,11 +23,17 @@ def make_readout(tmp_path: Path, repository: Path) -> Iterator[MakeReadout]:
     built = needed(repository / "build" / "apiserver" / "seccomp.json", "run `make check-deploy`, which makes it")
     seccomp = json.loads(built.read_text())
 
-    def make(handlers: int = 1, image: Image | None = None, **options: int) -> OnNode:
+    def make(
+        handlers: int = 1,
+        image: Image | None = None,
+        links: int = LINKS,
+        edits: dict[str, str] | None = None,
+        **options: int,
+    ) -> OnNode:
         folder = tmp_path / f"node{len(made)}"
-        documents = overlay(folder / "overlay", handlers)
+        documents = overlay(folder / "overlay", handlers, links=links, edits=edits)
         node = Node(folder, image or image_of_this_machine(folder), **options)
-        made.append(OnNode(Controller(node, documents, seccomp), documents, handlers))
+        made.append(OnNode(Controller(node, documents, seccomp), documents, handlers, links))
         return made[-1]
 
     yield make

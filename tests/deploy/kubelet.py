@@ -160,19 +160,7 @@ class Pod:
     def page(self, path: str) -> tuple[int, str]:
         """Returns what a page of the pod says to a client on the node."""
         port = next(each["containerPort"] for each in self.container["ports"] if each["name"] == "metrics")
-        return self._on_the_node(lambda: asked(self.address, port, path, 30))
-
-    def _on_the_node(self, call: Callable[[], tuple[int, str]]) -> tuple[int, str]:
-        answer: list[tuple[int, str]] = []
-
-        def ask() -> None:
-            self.node.join()
-            answer.append(call())
-
-        thread = threading.Thread(target=ask)
-        thread.start()
-        thread.join()
-        return answer[0]
+        return page_on(self.node, self.address, port, path)
 
     def metric(self, name: str, label: str = "") -> float:
         lines = self.page("/metrics")[1].splitlines()
@@ -207,6 +195,20 @@ def asked(address: str, port: int, path: str, timeout_s: float) -> tuple[int, st
         return 0, str(error)
     finally:
         connection.close()
+
+
+def page_on(node: Node, address: str, port: int, path: str) -> tuple[int, str]:
+    """Returns what a page says to a client on this node."""
+    answer: list[tuple[int, str]] = []
+
+    def ask() -> None:
+        node.join()
+        answer.append(asked(address, port, path, 30))
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    thread.join()
+    return answer[0]
 
 
 class Controller:

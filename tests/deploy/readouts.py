@@ -42,11 +42,18 @@ elinks = ["{first}-{last}"]
 """
 
 
-def overlay(folder: Path, handlers: int, *, token: str = "secret") -> list[Manifest]:
-    """Returns the manifests of a site with so many handlers, as `site.py` and `kubectl kustomize` make them."""
+def overlay(
+    folder: Path, handlers: int, *, token: str = "secret", links: int = LINKS, edits: dict[str, str] | None = None
+) -> list[Manifest]:
+    """Returns the manifests of a site with so many handlers, as `site.py` and `kubectl kustomize` make them. `edits`:
+    what stands in the configuration, and what is put in its place."""
     folder.mkdir(parents=True)
-    parts = [HANDLER.format(number=it, first=it * LINKS, last=it * LINKS + LINKS - 1) for it in range(handlers)]
-    (folder / "readout.toml").write_text(CONFIGURATION + "".join(parts))
+    parts = [HANDLER.format(number=it, first=it * links, last=it * links + links - 1) for it in range(handlers)]
+    text = CONFIGURATION + "".join(parts)
+    for old, new in (edits or {}).items():
+        assert old in text
+        text = text.replace(old, new)
+    (folder / "readout.toml").write_text(text)
     (folder / "token").write_text(f"{token}\n")
     words = [folder / "readout.toml", folder / "site", "--image", "example.org/thalweg:1", "--token", folder / "token"]
     words += ["--topology", "pack:1 numa:1 l3:4 core:8 pu:2"]
@@ -89,13 +96,13 @@ class OnNode:
     def folder(self) -> Path:
         return self.controller.node.folder
 
-    def card(self, *words: object, rate: str = "2kHz", buffer: str = "8MiB") -> Pod:
+    def card(self, *words: object, rate: str = "2kHz", buffer: str = "8MiB", **more: Any) -> Pod:
         out = self.controller.node.host_path("/out")
         out.mkdir(parents=True, exist_ok=True)
         out.chmod(0o777)
-        fixed = ["--buffers", self.handlers, "--elinks", self.handlers * LINKS, "--buffer-size", buffer]
+        fixed = ["--buffers", self.handlers, "--elinks", self.handlers * self.links, "--buffer-size", buffer]
         fixed += ["--packet-bytes", "8-40", "--rate", rate, "--tally", "/out/tally.json", *words]
-        return self.controller.add("card", card_template(self.documents, [*map(str, fixed)]))
+        return self.controller.add("card", card_template(self.documents, [*map(str, fixed)]), **more)
 
     @property
     def tally(self) -> Any:
