@@ -6,13 +6,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 STUDIES = Path(__file__).parents[2] / "studies"
 sys.path.insert(0, str(STUDIES))
 
 from readout.programs import NAMESPACES  # noqa: E402
-from readout.scale import farm, results, tables  # noqa: E402
+from readout.scale import farm, model, results, tables  # noqa: E402
 from readout.scale.incast import CLIENT_CREDIT_BYTES, Link, in_effect, in_namespaces, paced, point_of  # noqa: E402
 
 
@@ -83,6 +84,43 @@ def test_a_cure_that_the_kernel_did_not_take_is_not_in_effect() -> None:
 def test_spreads_are_medians_and_ranges() -> None:
     rounds = [{"share": 0.5, "auto": True, "text": "x"}, {"share": 0.9, "auto": False}, {"share": 0.8, "auto": True}]
     assert results.spreads(rounds) == {"share": [0.8, 0.5, 0.9], "auto": [0.0, 0.0, 1.0]}
+
+
+def made_points() -> dict[str, dict[str, list[float]]]:
+    """Returns points whose cores are exactly sums of the terms of a model."""
+    costs = {"handlers": [0.01, 0.02, 0.2, 20.0, 3.0], "collectors": [0.03, 0.0, 0.1, 15.0, 5.0]}
+    variants: dict[str, dict[str, list[float]]] = {}
+    for name, point in {**model.FITTED, model.HELD_OUT: model.HELD_OUT_POINT}.items():
+        packets = 56.0 * point.handlers * point.rate_hz
+        fragments = packets / point.streams
+        told = {"M_packets_per_s": packets / 1e6, "fragments_per_s": fragments}
+        told["ranges_per_s"] = point.rate_hz / point.range_events
+        measured = variants.setdefault(name, {})
+        for side, work, key in zip(
+            costs, model.work_of(point, told), ("handler_cores", "collector_cores"), strict=True
+        ):
+            measured |= {f"{side}: {each}": [value] for each, value in vars(work).items()}
+            measured[key] = [float(work.terms() @ np.array(costs[side]))]
+    return variants
+
+
+def test_a_model_finds_the_costs_of_which_points_are_made() -> None:
+    variants = made_points()
+    found = model.modelled(variants)
+    assert found["handlers: polling, cores each"] == pytest.approx(0.01, rel=1e-3)
+    assert found["handlers: packet, ns"] == pytest.approx(20, rel=1e-3)
+    assert found["handlers: part of a range, µs"] == pytest.approx(20, rel=1e-3)
+    assert found["collectors: packet, ns"] == pytest.approx(0, abs=1e-6)
+    assert found["handlers: held out, error, %"] == pytest.approx(0, abs=0.1)
+
+
+def test_a_model_is_not_fitted_to_the_point_that_is_held_out() -> None:
+    variants = made_points()
+    before = model.modelled(variants)
+    variants[model.HELD_OUT]["handler_cores"][0] *= 2
+    after = model.modelled(variants)
+    assert after["handlers: packet, ns"] == before["handlers: packet, ns"]
+    assert after["handlers: held out, error, %"] == pytest.approx(-50, abs=0.1)
 
 
 def test_the_page_has_the_results() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from harness.programs import STUDIES, MissingError
 from readout.programs import NAMESPACES
 from readout.scale.farm import Point, Side, Told, Variant, measure
-from readout.scale.namespaces import set_timer_floor, two_hosts
+from readout.scale.namespaces import dropped, set_timer_floor, two_hosts
 
 RATE_MBIT = 200
 BUFFER_BYTES = 64 << 10
@@ -67,7 +67,8 @@ def measure_here(point: Point, seconds: float, link: Link) -> Told:
 
     def look(handlers: Side, collectors: Side) -> Told:
         found = handlers.ask("sockets")
-        return found | {"most_outstanding_bytes": collectors.ask("now")["most_outstanding_bytes"]}
+        outstanding = collectors.ask("now")["most_outstanding_bytes"]
+        return found | {"most_outstanding_bytes": outstanding, "dropped": dropped()}
 
     with two_hosts(link.rate_mbit, link.buffer_bytes) as place:
         floor = set_timer_floor(place, link.timer_floor_us) if link.timer_floor_us else 0

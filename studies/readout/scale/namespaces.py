@@ -3,6 +3,7 @@
 To be used inside `unshare --user --map-root-user --net --pid --fork --kill-child`.
 """
 
+import json
 import os
 import subprocess
 from collections.abc import Iterator
@@ -46,6 +47,14 @@ def two_hosts(rate_mbit: int = UNLIMITED_MBIT, buffer_bytes: int = 64 << 20) -> 
         for host in hosts:
             host.process.kill()
             host.process.join()
+
+
+def dropped() -> int:
+    """Returns how many packets the bottleneck has dropped since it was made."""
+    done = subprocess.run(["tc", "-s", "-json", "qdisc", "show", "dev", "port0"], capture_output=True, check=False)
+    if done.returncode != 0:
+        raise NetworkError(f"tc: {done.stderr.decode().strip() or 'failed'}")
+    return sum(int(each["drops"]) for each in json.loads(done.stdout))
 
 
 def set_timer_floor(place: Place, microseconds: int) -> int:

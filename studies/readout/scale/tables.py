@@ -40,8 +40,14 @@ COLUMNS: dict[str, Sequence[tuple[str, str]]] = {
         ("share", "goodput, share of the link"),
         ("p50_of_ideal", "a range, median / ideal"),
         ("p99_of_ideal", "a range, p99 / ideal"),
+        ("dropped", "packets dropped there"),
         ("retransmissions", "segments sent again"),
         ("most_outstanding_bytes", "most bytes asked for"),
+    ),
+    "model": (
+        ("M_packets_per_s", "M packets/s"),
+        ("handler_cores", "handlers: cores"),
+        ("collector_cores", "collectors: cores"),
     ),
 }
 
@@ -72,6 +78,9 @@ def table(part: str, kept: results.Kept) -> str:
     for name, measured in of_part["variants"].items():
         cells = [name, *(cell(measured.get(key)) for key, _ in COLUMNS[part])]
         lines.append(f"| {' | '.join(cells + ([effects(measured)] if has_cures else []))} |")
+    if "model" in of_part:
+        lines += ["", "| of the model | |", "|---|---|"]
+        lines += [f"| {name} | {number(value)} |" for name, value in of_part["model"].items()]
     noise = of_part["noise"]
     lines += [
         "",
