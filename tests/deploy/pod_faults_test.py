@@ -35,6 +35,8 @@ def test_a_container_may_do_nothing_but_its_work(make_readout: MakeReadout) -> N
         assert (pod.status("NoNewPrivs"), pod.status("Seccomp")) == ("1", "2")
         assert "Read-only file system" in pod.inside("touch", "/etc/a-file").stderr
         assert pod.inside("sh", "-c", "ls -d /data /dev/shm").returncode == 0
+    words = ["thalweg", "readout", "collect", "--config", "/etc/thalweg/readout.toml", "--out", "/events.root"]
+    assert "cannot open /events.root.journal (Read-only file system)" in collector.inside(*words).stderr
     namespaces = {os.readlink(f"/proc/{pod.pid}/ns/pid") for pod in (card, handler, collector)}
     assert len(namespaces) == 3  # so pids in the buffer's head mean nothing to the others
     second = readout.controller.add("card-2", card.template)
