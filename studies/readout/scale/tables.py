@@ -84,7 +84,7 @@ def table(part: str, kept: results.Kept) -> str:
     noise = of_part["noise"]
     lines += [
         "",
-        f"{of_part['date']}, commit {of_part['commit']}; rounds: {of_part['rounds']}; load {noise['load']}.",
+        f"{of_part['date']}, commit {of_part['commit']}; rounds: {of_part['rounds']}; load {number(noise['load'])}.",
         f"Other work: {noise['other_cores']:.2f} cores; taken by the host: {noise['stolen_cores']:.2f} cores.",
     ]
     lines += [f"Left out: {name} ({why})." for name, why in of_part["missing"].items()]
