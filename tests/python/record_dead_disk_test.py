@@ -126,15 +126,21 @@ def free():
     return found.f_bavail / found.f_blocks
 
 for size, name, options in (
-    ("70m", "run.h5", ["--channels", "2"]),
+    ("70m", "run.h5", ["--channels", "2", "--rate", "2kHz"]),
     ("60m", "run.root", ["--channels", "1", "--samples", "4000", "--rate", "3kHz", "--max-file-size", "8MB"]),
 ):
     run("mount", "-t", "tmpfs", "-o", f"size={size}", "none", disk)
     done = run(thalweg, "record", "--json", "--duration", "60s", "--out", disk / name, *options, code=1)
     report = json.loads(done.stdout)
-    (problem,) = report["problems"]
-    assert "takes no more rows at present (No space left on device)" in problem, problem
+    full, left = report["problems"]
+    assert "takes no more rows at present (No space left on device)" in full, full
+    assert "append again" not in done.stderr, done.stderr
+    assert "were abandoned" not in done.stderr, done.stderr
     assert "memory_bytes" not in done.stderr, done.stderr
+    rows = sum(sum(file["rows"].values()) for file in report["files"])
+    not_taken = report["triggers"] - report["lost_triggers"] - rows
+    assert left.startswith(f"at least {not_taken:,} of {report['triggers']:,} triggers are in no file"), left
+    assert report["not_taken_triggers"] == not_taken > 0
     assert all(file["complete"] for file in report["files"])
     assert free() < 0.25, free()
     run(thalweg, "verify", report["files"][-1]["path"])

@@ -38,7 +38,10 @@ void Worker::run() {
     try {
         work();
     } catch (std::exception const& error) {
-        for (auto& stream : streams_) stream.producer.abandon(error.what()); // the report of the run names this error
+        for (auto& stream : streams_) {
+            publish_counters(stream);              // what is left on board is in no file, and the report says so
+            stream.producer.abandon(error.what()); // the report of the run names this error
+        }
         throw;
     }
 }

@@ -27,6 +27,14 @@ class Channel:
         return self.counts.get(name, 0)
 
     @property
+    def not_taken(self) -> int:
+        """The number of triggers that a card has neither handed out nor lost. Only sources that say what is on board
+        count triggers like that (thalweg/source/source.h); for others it is 0."""
+        if not self.count("onboard_limit_bytes"):
+            return 0
+        return max(0, self.count("triggers") - self.count("lost_triggers") - self.rows)
+
+    @property
     def stored_ratio(self) -> float | None:
         """Stored bytes divided by raw bytes of all pages, or None if there are no pages yet."""
         return self.stored_bytes / self.paged_bytes if self.paged_bytes else None

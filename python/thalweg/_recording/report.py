@@ -36,11 +36,24 @@ class RecordingReport:
 
     @property
     def _has_failed(self) -> bool:
-        return bool(self.failures or self.abandoned or (self.left_out and not self.allow_missing))
+        return bool(self.failures or self.abandoned or self._not_taken or (self.left_out and not self.allow_missing))
 
     @property
     def problems(self) -> list[str]:
-        return self.failures + self.left_out + ([self._nothing] if self._nothing else [])
+        return [*self.failures, *filter(None, [self._not_taken]), *self.left_out, *filter(None, [self._nothing])]
+
+    @property
+    def _not_taken(self) -> str:
+        """What is to be said of triggers whose records no one has taken; empty if all were. A card counts as a trigger
+        what it has handed out, what is on board, and what it has lost. A run that ends well takes all that is on
+        board."""
+        left = {name: channel.not_taken for name, channel in self.channels.items() if channel.not_taken}
+        if not left:
+            return ""
+        worst = max(left, key=lambda name: left[name])
+        of = f" ({left[worst]:,} of them of {worst})" if len(self.channels) > 1 else ""
+        share = f"{sum(left.values()):,} of {self.total.count('triggers'):,} triggers"
+        return f"at least {share} are in no file{of}: the run ended before their records were taken"
 
     @property
     def _nothing(self) -> str:
@@ -82,6 +95,7 @@ class RecordingReport:
             "raw_bytes_per_s": round(total.raw_bytes / self._durable_s),
             "triggers": total.count("triggers"),
             "lost_triggers": total.count("lost_triggers"),
+            "not_taken_triggers": sum(channel.not_taken for channel in self.channels.values()),
             "dead_time_fraction": total.dead_time_fraction,
             "channels": {name: channel.counters() for name, channel in self.channels.items()},
             "files": [_file(file) for file in self.files],
@@ -108,6 +122,8 @@ class RecordingReport:
         if self.memory != "/dev/shm":
             lines.append(f"Memory of the run was kept in {self.memory}, since /dev/shm was not used.")
         notes = dict.fromkeys(note for file in self.files if file.result for note in file.result.report.notes)
+        said = [failure.partition("): ")[0] for failure in self.failures]  # without its advice
+        notes = [note for note in notes if not any(each in note for each in said)]
         lines += self.notes
         return [*lines, *(_file_sentence(file, self.events) for file in self.files), *notes]
 

@@ -12,6 +12,12 @@ from thalweg._base.stamps import stamped
 
 Answer = TypeVar("Answer")
 
+# A full disk tells programs what they can do; the command of a recording ends its file.
+_ADVICE = (
+    ", and append again; or close it: the file has all rows that were taken",
+    ", and record into another file; this one has all rows that were taken",
+)
+
 
 class FreeSpace:
     """Asks for the free space of the file system of a file, also after its folder was renamed."""
@@ -41,6 +47,7 @@ class Problems:
 
     def note(self, problem: str, more: str = "") -> None:
         """Says a problem with which the run goes on, and what else is to be said when it is met."""
+        problem = problem.replace(*_ADVICE)
         if problem in self._said:
             return
         self._said.add(problem)
@@ -67,6 +74,7 @@ class Problems:
 
     def fail(self, problem: str) -> None:
         """Says a problem for which the exit code is 1."""
+        problem = problem.replace(*_ADVICE)
         if any(known in problem or problem in known for known in self.failures):  # producers repeat the committer's
             return
         self.note(problem)
