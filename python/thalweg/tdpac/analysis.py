@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import chdtri
 
 from thalweg._base.errors import UsageError
 from thalweg.tdpac.classes import PairClass, pair_classes, ratio_classes
@@ -18,12 +19,15 @@ from thalweg.tdpac.half_life import HalfLife, fit_half_life
 from thalweg.tdpac.likelihood import fit_spectra, fit_time_zero
 from thalweg.tdpac.ratio import Ratio, backgrounds, fit_ratio, ratio_of
 from thalweg.tdpac.spectra import Spectra
+from thalweg.tdpac.starts import differ
 
 RATIO_FROM = 1_000_000
 """From so many true coincidences on, R(t) is as good as the spectra themselves, and quicker."""
 _FOR_DELAYS = 1_000_000
 _FEWEST = 5_000
 """With fewer true coincidences no clock is fitted."""
+_CHANCE = 1e-4
+"""How often a field is taken for one that is there although it is not. Some hundred frequencies are tried."""
 
 
 @dataclass
@@ -105,7 +109,27 @@ class Analysis:
                 f"the hits of {', '.join(tables)} have no coincidences (they have no time in common with those of the "
                 "other detectors): let all clocks begin at once, or leave these tables out"
             )
+        found += filter(None, [self._no_field()])
+        if not self.converged and not self._has_field:
+            found.append("the configuration has no [[site]], so no field is fitted: add one if there is a field")
         return found
+
+    @property
+    def _has_field(self) -> bool:
+        return any(site.omega0 > 0 or site.larmor > 0 for site in self.config.sites)
+
+    def _no_field(self) -> str:
+        """Says if the fit of a field is hardly better than one without an anisotropy."""
+        if self.fit is None or not self.fit.is_valid or not self._has_field:
+            return ""
+        by_chance = float(chdtri(len(self.fit.free), _CHANCE))
+        if not self.fit.by_field < by_chance:
+            return ""
+        return (
+            f"no anisotropy is seen (with the fitted field the cost is less by {self.fit.by_field:.1f}, and by chance it "
+            f"may be less by {by_chance:.0f}), so the values of the field mean nothing: count more coincidences, or "
+            "correct windows and angles"
+        )
 
     @property
     def converged(self) -> bool:
@@ -177,6 +201,12 @@ def analyse_spectra(spectra: Spectra, config: TdpacConfig) -> Analysis:
     if ratio_classes(classes):
         analysis.ratio = ratio_of(spectra, classes, clock["time_zero"] * 1e-3)
     _fit(analysis, clock)
+    if (best := analysis.fit) is not None and best.is_valid and differ(best, analysis.time_zero):
+        again = fit_time_zero(spectra, classes, config, {name: best.values[name] for name in best.free})
+        if again.is_valid and not again.cost > analysis.time_zero.cost:
+            analysis.time_zero = again
+            _fit(analysis, analysis.clock)
+    clock = analysis.clock
     field = analysis.fit.values if analysis.fit is not None and analysis.fit.is_valid else {}
     own = {name: value for name, value in field.items() if name != "half_life"}
     analysis.half_life = fit_half_life(spectra, classes, config, {**own, **clock})

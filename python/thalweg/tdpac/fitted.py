@@ -14,6 +14,8 @@ _LIMITS = {
     "omega0": (0.0, None), "eta": (0.0, 1.0), "delta": (0.0, 1.0), "larmor": (0.0, None), "fraction": (0.0, 1.0),
     "A22": (-1.0, 1.0), "A44": (-1.0, 1.0), "half_life": (1e-3, None), "resolution": (1.0, None),
 }  # fmt: skip
+_NEAR_LIMIT = 1e-3
+_SAME_COST = 0.1  # a tenth of what an error changes
 # First steps, relative to the value, or absolute where it is 0.
 _STEPS = {"eta": 0.02, "delta": 0.005, "fraction": 0.02, "time_zero": 5.0, "delay": 5.0, "resolution": 5.0}
 _UNITS = {
@@ -49,6 +51,14 @@ class Fitted:
     """Whether the fit has converged. If not, its values mean nothing."""
     free: tuple[str, ...]
     covariance: npt.NDArray[np.float64]
+    at_limit: tuple[str, ...] = ()
+    """The free parameters whose best value is a limit of what is possible. They have the error 0, and those of the
+    others are for this value."""
+    cost: float = math.nan
+    """What was minimised: fits of the same data are compared by it."""
+    by_field: float = math.nan
+    """How much less the cost is than without an anisotropy. Of a field that is not there it is about as much as the
+    field has free parameters."""
 
     @property
     def reduced(self) -> float:
@@ -60,6 +70,8 @@ class Fitted:
         return [f"{self.method}: {', '.join(map(self._sentence, self.free))}; chi2/n = {self.reduced:.3f}"]
 
     def _sentence(self, name: str) -> str:
+        if name in self.at_limit:
+            return f"{name} = {self.values[name]:g} (its limit)"
         value = with_error(self.values[name], self.errors[name])
         unit = unit_of(name)
         return f"{name} = ({value}) {unit}" if unit else f"{name} = {value}"
@@ -91,6 +103,7 @@ def minimise(
     minuit.migrad(ncall=20_000)
     if not minuit.valid:
         minuit.simplex().migrad(ncall=20_000)
+    at_limit = _held_at_limits(minuit) if minuit.valid else ()
     if minuit.valid:
         minuit.hesse()
     values = {**fixed, **{name: float(minuit.values[name]) for name in free}}
@@ -98,7 +111,34 @@ def minimise(
     covariance = np.array(minuit.covariance) if minuit.covariance is not None else np.zeros((len(free), len(free)))
     is_valid = bool(minuit.valid and minuit.accurate)
     squares = chi2(values) if chi2 else float(minuit.fval)
-    return Fitted(method, values, errors, squares, ndf(len(free)), is_valid, tuple(free), covariance)
+    least = float(minuit.fval)
+    return Fitted(method, values, errors, squares, ndf(len(free)), is_valid, tuple(free), covariance, at_limit, least)
+
+
+def _held_at_limits(minuit: Minuit) -> tuple[str, ...]:
+    """Holds parameters that have reached a limit there, and fits the others again. At a limit the derivative by what
+    Minuit varies is 0, and the errors of all parameters come out too small."""
+    held = []
+    for name in minuit.parameters:
+        for limit in minuit.limits[name]:
+            if (
+                np.isfinite(limit)
+                and abs(minuit.values[name] - limit) < _NEAR_LIMIT
+                and _costs_no_more(minuit, name, limit)
+            ):
+                minuit.values[name] = limit
+                minuit.fixed[name] = True
+                held.append(name)
+                break
+    if held:
+        minuit.migrad(ncall=20_000)
+    return tuple(held)
+
+
+def _costs_no_more(minuit: Minuit, name: str, value: float) -> bool:
+    values = np.array(minuit.values)
+    values[minuit.parameters.index(name)] = value
+    return bool(minuit.fcn(values) - minuit.fval < _SAME_COST)
 
 
 def _kind_of(name: str) -> str:

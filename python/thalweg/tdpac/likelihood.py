@@ -20,6 +20,7 @@ from thalweg.tdpac.fitted import Fitted, minimise
 from thalweg.tdpac.model import FieldModel
 from thalweg.tdpac.ratio import GUARD_NS
 from thalweg.tdpac.spectra import Spectra
+from thalweg.tdpac.starts import best_fit
 
 Numbers = npt.NDArray[np.float64]
 
@@ -134,21 +135,27 @@ def fit_spectra(
     likelihood = _Likelihood(counts, model, ())
     begin = {**model.start, "time_zero": 0.0, **(start or {})}
     bins = counts.counts.size - 2 * len(counts.pairs)
-    return minimise(likelihood, "spectra", begin, config.free, lambda free: bins - free, likelihood.chi2)
+
+    def fit(values: Mapping[str, float]) -> Fitted:
+        return minimise(likelihood, "spectra", values, config.free, lambda free: bins - free, likelihood.chi2)
+
+    return best_fit(likelihood, fit, begin)
 
 
-def fit_time_zero(spectra: Spectra, classes: tuple[PairClass, ...], config: TdpacConfig) -> Fitted:
+def fit_time_zero(
+    spectra: Spectra, classes: tuple[PairClass, ...], config: TdpacConfig, start: Mapping[str, float] | None = None
+) -> Fitted:
     """Fits time zero, the resolution, and how late each detector is compared with the first one, in ps.
 
     One likelihood over the spectra of all pairs, with the angular correlation in it: a pair alone without it would be
-    wrong by some 10 ps. The field is free, too.
+    wrong by some 10 ps. The field is free, too. `start`: values of the field that differ from the configuration.
     """
     model = FieldModel(config, classes)
     end = _HALF_LIVES_OF_TIME_ZERO * config.half_life_ns
     counts = _counts(spectra, classes, -GUARD_NS, min(end, float(spectra.edges_ns[-1])))
     delays = tuple(f"delay_{number}" for number in range(len(spectra.tables)))
     likelihood = _Likelihood(counts, model, delays)
-    begin = {**model.start, "time_zero": 0.0, **dict.fromkeys(delays, 0.0)}
+    begin = {**model.start, "time_zero": 0.0, **dict.fromkeys(delays, 0.0), **(start or {})}
     free = ("time_zero", "resolution", *delays[1:], *config.free)
     bins = counts.counts.size - 2 * len(counts.pairs)
     return minimise(likelihood, "time zero", begin, free, lambda count: bins - count, likelihood.chi2)

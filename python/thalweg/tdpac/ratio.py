@@ -14,6 +14,7 @@ from thalweg.tdpac.config import TdpacConfig
 from thalweg.tdpac.fitted import Fitted, minimise
 from thalweg.tdpac.model import FieldModel
 from thalweg.tdpac.spectra import Spectra
+from thalweg.tdpac.starts import best_fit
 
 Numbers = npt.NDArray[np.float64]
 
@@ -116,4 +117,8 @@ def fit_ratio(ratio: Ratio, config: TdpacConfig, start: Mapping[str, float] | No
         return float((((values - ratio_model(model, given, edges)) / errors) ** 2).sum())
 
     begin = {**model.start, **(start or {})}
-    return minimise(chi2, "R(t)", begin, config.free, lambda free: len(values) - free)
+
+    def fit(given: Mapping[str, float]) -> Fitted:
+        return minimise(chi2, "R(t)", given, config.free, lambda free: len(values) - free)
+
+    return best_fit(chi2, fit, begin)
