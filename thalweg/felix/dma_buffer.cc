@@ -223,9 +223,12 @@ std::optional<DmaReader> DmaReader::find_other(std::string const& name, std::uin
 void DmaReader::check_head() const {
     auto const bytes = memory_.size();
     auto const& head = this->head();
-    bool const is_ours = bytes >= DmaHead::kBytes &&
-                         std::atomic_ref(this->head().magic).load(std::memory_order_acquire) == DmaHead::kMagic;
-    if (!is_ours)
+    bool const has_head = bytes >= DmaHead::kBytes;
+    auto const magic = has_head ? std::atomic_ref(this->head().magic).load(std::memory_order_acquire) : 0;
+    if (has_head && magic == 0) // it is written last
+        base::fail_data({"cannot read DMA buffer " + name(), "its card is making it, or died while it did so",
+                         "wait for the card, or restart it"});
+    if (magic != DmaHead::kMagic)
         base::fail_data({"cannot read DMA buffer " + name(), "it was not made by this version", "restart its card"});
     auto const format = format_of_magic(head.block_magic);
     bool const is_sound = format && format->block_bytes == head.block_bytes &&
