@@ -126,8 +126,8 @@ class Analysis:
         if not self.fit.by_field < by_chance:
             return ""
         return (
-            f"no anisotropy is seen (with the fitted field the cost is less by {self.fit.by_field:.1f}, and by chance it "
-            f"may be less by {by_chance:.0f}), so the values of the field mean nothing: count more coincidences, or "
+            f"no anisotropy is seen (with the fitted field the cost is less by {self.fit.by_field:.1f}, and by chance "
+            f"it may be less by {by_chance:.0f}), so the values of the field mean nothing: count more coincidences, or "
             "correct windows and angles"
         )
 

@@ -1,4 +1,4 @@
-"""Where fits of a field begin. Frequencies have many minima, and a wrong start ends in a wrong one."""
+"""Starts of fits of a field. Frequencies have many minima, and a wrong start ends in a wrong one."""
 
 from __future__ import annotations
 

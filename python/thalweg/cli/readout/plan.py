@@ -97,7 +97,8 @@ def _show(machine: _core.Topology, made: _core.Plan) -> None:
         shown.add_row(*astuple(row))
     answer(_sentence(machine), "", shown)
     if free := plans.unpinned(made):
-        answer(f'not pinned: {", ".join(free)}; pinning = "auto" in the configuration gives each a chiplet of its own (--pinning auto shows it)')
+        told = 'pinning = "auto" in the configuration gives each a chiplet of its own (--pinning auto shows it)'
+        answer(f"not pinned: {', '.join(free)}; {told}")
 
 
 def _sentence(machine: _core.Topology) -> str:
