@@ -46,7 +46,8 @@ class Writer {
   public:
     // Creates a file at `path`, with its journal beside it. Throws base::UsageError if something is there already
     // (unless forced), base::SystemError if the place cannot be written.
-    static std::unique_ptr<Writer> create(std::string const& path, model::Schema schema, CreateOptions const& options = {},
+    static std::unique_ptr<Writer> create(std::string const& path, model::Schema schema,
+                                          CreateOptions const& options = {},
                                           std::map<std::string, std::string> metadata = {});
 
     // Joins the run that `create` begins on the first of its nodes, whose number is 0: all calls return when all nodes
