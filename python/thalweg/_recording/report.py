@@ -123,9 +123,9 @@ class RecordingReport:
             lines.append(f"Memory of the run was kept in {self.memory}, since /dev/shm was not used.")
         notes = dict.fromkeys(note for file in self.files if file.result for note in file.result.report.notes)
         said = [failure.partition("): ")[0] for failure in self.failures]  # without its advice
-        notes = [note for note in notes if not any(each in note for each in said)]
+        new = [note for note in notes if not any(each in note for each in said)]
         lines += self.notes
-        return [*lines, *(_file_sentence(file, self.events) for file in self.files), *notes]
+        return [*lines, *(_file_sentence(file, self.events) for file in self.files), *new]
 
     def _dead_time(self) -> list[str]:
         """Says how long the devices took no triggers, and how many they have lost. Why is known only if they say so."""
