@@ -117,6 +117,20 @@ def flags_of(installed: Path, package: str) -> list[str]:
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.split()
 
 
+@pytest.mark.parametrize("name", ["run.h5", "run.root"])
+def test_thread_sanitizer_finds_nothing_of_ours_in_a_program(
+    installed: Path, repository: Path, tmp_path: Path, name: str
+) -> None:
+    """It watches what the program and the C library do: also memcpy and mutexes that the library uses."""
+    probe, program = tmp_path / "probe.cc", tmp_path / "watched"
+    probe.write_text("int main() {}\n")
+    if subprocess.run(["g++", "-fsanitize=thread", probe, "-o", program], check=False).returncode:
+        pytest.skip("g++ has no ThreadSanitizer here")
+    source = repository / "tests" / "find_package_watched.cc"
+    run("g++", "-std=c++20", "-g", "-O1", "-fsanitize=thread", source, "-o", program, *flags_of(installed, "thalweg"))
+    assert run(program, tmp_path / name) == "60000 rows\n"
+
+
 @pytest.mark.parametrize("compiler", ["g++", "clang++"])
 def test_an_older_standard_is_refused_in_one_sentence(installed: Path, tmp_path: Path, compiler: str) -> None:
     if shutil.which(compiler) is None:

@@ -1,6 +1,7 @@
 #include "thalweg/dataset/append/memory_budget.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 
 #include "thalweg/base/assert.h"
@@ -27,7 +28,10 @@ struct MemoryShare::Process {
 // What was taken before a fork is the parent's, and so is its mutex, which another thread may have held: a child begins
 // anew.
 MemoryShare::Process& MemoryShare::this_process() {
-    static std::atomic<Process*> current = new Process(base::fork_generation());
+    // Not from the heap: of a program under ThreadSanitizer, which does not see how this pointer becomes known, each
+    // other thread would seem to race with `new`. It is never destroyed, since threads may outlive static objects.
+    alignas(Process) static std::array<std::byte, sizeof(Process)> first;
+    static std::atomic<Process*> current = new (first.data()) Process(base::fork_generation());
     auto* found = current.load();
     while (found->fork_generation != base::fork_generation()) {
         auto* const fresh = new Process(base::fork_generation());
