@@ -186,7 +186,8 @@ def test_the_report_of_a_run_has_what_programs_need(tmp_path: Path) -> None:
     report = record(tmp_path / "run.h5", *SMALL, "--records", 100)
     assert report.keys() == {
         *("ended_by", "seconds", "close_seconds", "engine", "rows", "raw_bytes", "stored_bytes", "raw_bytes_per_s"),
-        *("triggers", "lost_triggers", "dead_time_fraction", "channels", "files", "memory", "notes", "problems"),
+        *("triggers", "lost_triggers", "not_taken_triggers", "dead_time_fraction", "channels", "files", "memory"),
+        *("notes", "problems"),
     }
     assert report["channels"]["ch2"] | {"stored_bytes": 0, "live_time_ns": 0} == {
         "rows": 100,
