@@ -4,7 +4,7 @@ python studies/readout/scale/tables.py    # writes them
 """
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 if __name__ == "__main__":
@@ -14,8 +14,9 @@ from readout.scale import results
 
 PAGE = results.FOLDER / "README.md"
 NOT_MEASURED = "(not measured)"
+Columns = Mapping[str, Sequence[tuple[str, str]]]
 # The columns of each part: key, title.
-COLUMNS: dict[str, Sequence[tuple[str, str]]] = {
+COLUMNS: Columns = {
     "connections": (
         ("setup_server_us", "set-up, handler: CPU µs each"),
         ("setup_client_us", "set-up, collectors: CPU µs each"),
@@ -68,15 +69,15 @@ def effects(measured: dict[str, list[float]]) -> str:
     return ", ".join(f"{cure}: {'yes' if spread[0] else '**no**'}" for cure, spread in found.items())
 
 
-def table(part: str, kept: results.Kept) -> str:
+def table(part: str, kept: results.Kept, columns: Columns = COLUMNS) -> str:
     if part not in kept:
         return f"{NOT_MEASURED}\n"
     of_part = kept[part]
     has_cures = part == "incast"
-    titles = ["", *(title for _, title in COLUMNS[part]), *(["in effect"] if has_cures else [])]
+    titles = ["", *(title for _, title in columns[part]), *(["in effect"] if has_cures else [])]
     lines = [f"| {' | '.join(titles)} |", f"|{'---|' * len(titles)}"]
     for name, measured in of_part["variants"].items():
-        cells = [name, *(cell(measured.get(key)) for key, _ in COLUMNS[part])]
+        cells = [name, *(cell(measured.get(key)) for key, _ in columns[part])]
         lines.append(f"| {' | '.join(cells + ([effects(measured)] if has_cures else []))} |")
     if "model" in of_part:
         lines += ["", "| of the model | |", "|---|---|"]
@@ -91,14 +92,14 @@ def table(part: str, kept: results.Kept) -> str:
     return "\n".join(lines) + "\n"
 
 
-def with_tables(page: str, kept: results.Kept) -> str:
-    for part in COLUMNS:
+def with_tables(page: str, kept: results.Kept, columns: Columns = COLUMNS) -> str:
+    for part in columns:
         begin, end = f"<!-- {part}: written by tables.py -->\n", f"<!-- end of {part} -->\n"
         if begin not in page:
             continue
         before, rest = page.split(begin)
         _, after = rest.split(end)
-        page = before + begin + table(part, kept) + end + after
+        page = before + begin + table(part, kept, columns) + end + after
     return page
 
 
