@@ -124,8 +124,9 @@ def test_thread_sanitizer_finds_nothing_of_ours_in_a_program(
     """It watches what the program and the C library do: also memcpy and mutexes that the library uses."""
     probe, program = tmp_path / "probe.cc", tmp_path / "watched"
     probe.write_text("int main() {}\n")
-    if subprocess.run(["g++", "-fsanitize=thread", probe, "-o", program], check=False).returncode:
-        pytest.skip("g++ has no ThreadSanitizer here")
+    built = subprocess.run(["g++", "-fsanitize=thread", probe, "-o", program], check=False).returncode
+    if built != 0 or subprocess.run([program], check=False).returncode:  # some kernels map memory where it cannot be
+        pytest.skip("g++ has no ThreadSanitizer that runs here")
     source = repository / "tests" / "find_package_watched.cc"
     run("g++", "-std=c++20", "-g", "-O1", "-fsanitize=thread", source, "-o", program, *flags_of(installed, "thalweg"))
     assert run(program, tmp_path / name) == "60000 rows\n"
