@@ -2,7 +2,6 @@
 
 import dataclasses
 
-import numpy as np
 import pytest
 from tdpac_toys import HAFNIUM, INDIUM, toy
 
@@ -59,7 +58,6 @@ def test_a_field_that_is_not_there_is_not_a_result(seed: int) -> None:
 def test_without_a_site_the_fit_says_what_is_missing() -> None:
     config, _ = HAFNIUM
     nothing = tdpac.parse_config('isotope = "181Hf"\nplaces = "axes"\nresolution = 300\n')
-    analysis = analyse_spectra(toy(config, 1e6, seed=2), nothing)
-    assert np.isfinite(analysis.true_coincidences)
-    if not analysis.converged:
-        assert any("has no [[site]]" in each for each in analysis.problems)
+    analysis = analyse_spectra(toy(config, 3e5, seed=2), nothing)
+    assert not analysis.converged
+    assert any("has no [[site]]" in each for each in analysis.problems)

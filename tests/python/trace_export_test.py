@@ -1,5 +1,7 @@
 """How large an exported trace is, which is said before it is written, and what is left where it cannot be."""
 
+import json
+import os
 import re
 import subprocess
 import sys
@@ -45,3 +47,16 @@ def test_without_room_nothing_is_written(traced: Path, tmp_path: Path, replaces:
     assert "its disk has room for" in done.stderr
     assert "Traceback" not in done.stderr
     assert done.stdout == "", "nothing is left"
+
+
+def test_a_pipe_gets_all_and_stays(traced: Path, tmp_path: Path) -> None:
+    pipe, copy = tmp_path / "t.json", tmp_path / "copy.json"
+    os.mkfifo(pipe)
+    with copy.open("wb") as file, subprocess.Popen(["cat", pipe], stdout=file) as reader:
+        done = subprocess.run(
+            [THALWEG, "trace", "export", traced, "--out", pipe, "--force"], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        assert reader.wait(timeout=60) == 0
+    assert pipe.is_fifo()
+    assert len([each for each in json.loads(copy.read_text())["traceEvents"] if each["ph"] == "X"]) >= CALLS

@@ -4,6 +4,8 @@ import errno
 
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """The error numbers of a file for which there is no room: on a full disk, beyond a quota or the longest file."""
+APPEND_AGAIN = ", and append again; or close it: the file has all rows that were taken"
+"""What the library advises then, behind how room is made. Commands, whose files end then, say something else."""
 
 
 class Error(Exception):

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from thalweg import _core
-from thalweg._base.errors import NO_ROOM, Error, SystemError, UsageError  # noqa: A004
+from thalweg._base.errors import APPEND_AGAIN, Error, SystemError, UsageError  # noqa: A004
 from thalweg._base.given import MOST_THREADS, integer_of, path_of
 from thalweg._base.paths import Path, is_file, is_folder, is_there
 from thalweg._files.open import open  # noqa: A004
@@ -113,10 +113,12 @@ def copied_run(
     except BaseException as error:
         out.abandon()
         place.remove()
-        if isinstance(error, SystemError) and error.errno in NO_ROOM:
-            why = f"{os.strerror(error.errno)}, and nothing is left of it"
-            advice = "free some space on its file system, or give a name on another one"
-            raise SystemError(error.errno, f"{target} was not written ({why}): {advice}") from error
+        if isinstance(error, SystemError) and APPEND_AGAIN in str(error):
+            why = f"{os.strerror(error.errno or 0)}, and nothing is left of it"
+            how = str(error).partition(APPEND_AGAIN)[0].rpartition("): ")[2]
+            raise SystemError(
+                error.errno or 0, f"{target} was not written ({why}): {how}, or give a name on another one"
+            ) from error
         raise
 
 

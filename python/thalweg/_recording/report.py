@@ -8,6 +8,7 @@ from thalweg._base.paths import is_there
 from thalweg._base.quantities import as_bytes, as_duration
 from thalweg._recording.counts import Channel, Channels, total_of
 from thalweg._recording.files import RunFile
+from thalweg._recording.watch import RECORD_ON
 
 _MOST_NAMED = 8
 
@@ -122,7 +123,7 @@ class RecordingReport:
         if self.memory != "/dev/shm":
             lines.append(f"Memory of the run was kept in {self.memory}, since /dev/shm was not used.")
         notes = dict.fromkeys(note for file in self.files if file.result for note in file.result.report.notes)
-        said = [failure.partition("): ")[0] for failure in self.failures]  # without its advice
+        said = [failure.partition("): ")[0] for failure in self.failures if RECORD_ON in failure]
         new = [note for note in notes if not any(each in note for each in said)]
         lines += self.notes
         return [*lines, *(_file_sentence(file, self.events) for file in self.files), *new]

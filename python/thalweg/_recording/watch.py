@@ -8,15 +8,13 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TypeVar
 
+from thalweg._base.errors import APPEND_AGAIN
 from thalweg._base.stamps import stamped
 
 Answer = TypeVar("Answer")
 
-# A full disk tells programs what they can do; the command of a recording ends its file.
-_ADVICE = (
-    ", and append again; or close it: the file has all rows that were taken",
-    ", and record into another file; this one has all rows that were taken",
-)
+RECORD_ON = ", and record into another file; this one has all rows that were taken"
+_ADVICE = (APPEND_AGAIN, RECORD_ON)
 
 
 class FreeSpace:

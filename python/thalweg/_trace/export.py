@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import json
 import shutil
@@ -58,17 +57,19 @@ def export(source: str, out: str, *, force: bool = False, tell: Callable[[str], 
     trace = load_trace(source)
     try:
         with path.open("wb" if force else "xb") as file:
-            foretell = Foretelling(file, len(trace.in_flight) + sum(map(len, trace.levels.values())), tell)
-            write = _write_chrome if out.endswith(".json") else _write_perfetto
-            return write(trace, file, foretell)
+            try:
+                foretell = Foretelling(file, len(trace.in_flight) + sum(map(len, trace.levels.values())), tell)
+                write = _write_chrome if out.endswith(".json") else _write_perfetto
+                return write(trace, file, foretell)
+            except BaseException:
+                if path.is_file():  # a pipe stays
+                    path.unlink()
+                raise
     except FileExistsError:
         raise UsageError(f"{out} exists already: give another name, or --force to replace it") from None
     except SystemError:
-        path.unlink()
         raise
     except OSError as error:
-        with contextlib.suppress(OSError):
-            path.unlink()
         raise SystemError(error.errno or 0, f"{out} cannot be written ({error.strerror})") from None
 
 
@@ -84,7 +85,7 @@ class Foretelling:
 
     def __call__(self, slices: Iterable[Slice]) -> Iterator[Slice]:
         for written, each in enumerate(slices):
-            if written == _CALLS_TO_FORETELL:
+            if written == _CALLS_TO_FORETELL and self._file.seekable():  # into a pipe goes any size
                 self._say(self._file.tell() * self._calls // written)
             yield each
 

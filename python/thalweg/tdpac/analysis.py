@@ -27,7 +27,8 @@ _FOR_DELAYS = 1_000_000
 _FEWEST = 5_000
 """With fewer true coincidences no clock is fitted."""
 _CHANCE = 1e-4
-"""How often a field is taken for one that is there although it is not. Some hundred frequencies are tried."""
+"""How often spectra without a field let one frequency explain so much. Some hundred frequencies are tried, so that it
+happens more often for any of them."""
 
 
 @dataclass
@@ -152,6 +153,7 @@ def _as_json(fitted: Fitted) -> dict[str, Any]:
         "converged": fitted.is_valid,
         "values": fitted.values,
         "errors": {name: fitted.errors[name] for name in fitted.free},
+        "at_limit": list(fitted.at_limit),
         "chi2": fitted.chi2,
         "ndf": fitted.ndf,
     }
@@ -203,7 +205,7 @@ def analyse_spectra(spectra: Spectra, config: TdpacConfig) -> Analysis:
     _fit(analysis, clock)
     if (best := analysis.fit) is not None and best.is_valid and differ(best, analysis.time_zero):
         again = fit_time_zero(spectra, classes, config, {name: best.values[name] for name in best.free})
-        if again.is_valid and not again.cost > analysis.time_zero.cost:
+        if again.is_valid and (not analysis.time_zero.is_valid or again.cost <= analysis.time_zero.cost):
             analysis.time_zero = again
             _fit(analysis, analysis.clock)
     clock = analysis.clock
