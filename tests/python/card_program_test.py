@@ -138,7 +138,12 @@ def test_the_sizes_of_an_experiment_are_computed(repository: Path) -> None:
     """The page has the sizes of 8 buffers at 100 kHz; the memory of the index is what a handler takes for it."""
     page = (repository / "docs" / "readout-deployment.md").read_text()
     code = page.split("```python\n")[1].split("```")[0]
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    each, collectors = done.stdout.splitlines()
-    assert re.fullmatch(r"each handler: 0\.13 cores, 0\.\d+ GB, \d\.\d+ Gb/s, 1\.3 s", each)
-    assert collectors.startswith("collectors: ")
+    for given in (0, 200):
+        words = code.replace("collectors = 0 ", f"collectors = {given} ")
+        done = subprocess.run([sys.executable, "-c", words], capture_output=True, text=True, check=True)
+        handler, collectors, each = done.stdout.splitlines()
+        assert re.fullmatch(r"each handler: 0\.13 cores, 0\.\d+ GB, \d\.\d+ Gb/s, 1\.3 s", handler)
+        number, enough = map(int, re.findall(r"\d+", collectors))
+        assert number == (given or enough)
+        sent_mb_s = float(re.findall(r"([\d.]+) Gb/s", handler)[0]) * 1e3  # eight handlers, and eight bits in a byte
+        assert float(re.findall(r"([\d.]+) MB/s", each)[0]) * number == pytest.approx(sent_mb_s, rel=0.02)

@@ -103,6 +103,16 @@ def test_a_class_that_fails_without_a_row_in_the_same_way_ends_the_run(folder: P
     assert f"card:Card was lost 4 times ({place})" in problem
 
 
+def test_what_the_user_has_set_is_named_where_the_class_fails_with_it(folder: Path) -> None:
+    """And since no row was recorded, the file of the run is in the way of the next one."""
+    line = wrong(folder, "1 / self.gain")
+    text = (folder / "card.py").read_text()
+    (folder / "card.py").write_text(text.replace('print("gain", gain)', "self.gain = gain"))
+    problem = said("record", "--source", "card:Card", "--setting", "gain=half", "--quiet", code=1)
+    assert re.search(rf"TypeError: .*, at card.py:{line}, with the setting gain='half'\)", problem)
+    assert problem.endswith("thalweg: nothing was recorded: record again with --force or another --out\n")
+
+
 def test_a_device_that_the_system_refuses_and_one_that_has_given_rows_are_tried_on(folder: Path) -> None:
     """The first has the error of a cable, the second fails at its third call. Each is lost ten times and more."""
     for line in ("raise ConnectionError('no cable')", 'self.n = getattr(self, "n", 0) + 1; self.n == 3 and 1 / 0'):

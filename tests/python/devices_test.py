@@ -226,8 +226,9 @@ def test_what_is_wrong_is_said_before_there_is_a_file(tmp_path: Path, options: t
 )
 def test_rows_that_do_not_fit_end_the_run(tmp_path: Path, wrong: str, said: str) -> None:
     report = record(tmp_path / "run.h5", "--source", SILENT, "--setting", f"wrong={wrong}", code=1)
-    (problem,) = report["problems"]
+    problem, again = report["problems"]
     assert said in problem
+    assert again == "nothing was recorded: record again with --force or another --out"
     assert report["ended_by"] == "failure"
     assert report["files"][0]["complete"]
 

@@ -65,7 +65,8 @@ def said_by_all(run: Path, thalweg_command: Any) -> list[str]:
 def test_more_rows_follow_while_it_is_written(tmp_path: Path, thalweg_command: Any) -> None:
     path = tmp_path / "run.h5"
     with begun(path):
-        assert f"{path}: a run that is still open, 6,000 rows" in thalweg_command("inspect", path).stdout
+        shown = thalweg_command("inspect", path).stdout
+        assert f"{path}: a run that is still open, 6,000 rows so far in the file, in" in shown
         for said in said_by_all(path, thalweg_command):
             assert f"{path} is still being written: more rows follow" in said
         picture = json.loads(thalweg_command("plot", path, "--out", tmp_path / "run.png", "--json").stdout)

@@ -148,7 +148,9 @@ class RunReader {
     explicit RunReader(std::string const& path) : reader_(Reader::open(path)) {}
 
     // Throws base::UsageError that names the tables there are.
-    TableReader table(std::string const& name) const { return {reader_, reader_->head().schema.table_index(name)}; }
+    TableReader table(std::string const& name) const {
+        return {reader_, reader_->head().schema.table_index(name, reader_->path())};
+    }
     std::vector<std::string> tables() const;
     std::map<std::string, std::string> const& metadata() const { return reader_->metadata(); }
     bool is_open_run() const { return reader_->is_open_run(); }

@@ -58,7 +58,7 @@ std::uint64_t raw_bytes(dataset::Reader const& reader, std::size_t table) {
 
 std::size_t table_of(dataset::Reader const& reader, std::string const& name) {
     auto const& schema = reader.head().schema;
-    if (!name.empty()) return schema.table_index(name);
+    if (!name.empty()) return schema.table_index(name, reader.path());
     if (schema.tables.size() == 1) return 0;
     base::fail_usage({fmt::format("{} has {} tables", reader.path(), schema.tables.size()),
                       "the input of the job names none", fmt::format("name one, as '{}'", schema.tables.front().name)});

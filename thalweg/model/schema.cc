@@ -124,14 +124,15 @@ void check_groups(std::vector<TableGroup> const& groups, std::set<std::string> c
 
 } // namespace
 
-std::size_t Schema::table_index(std::string_view name) const {
+std::size_t Schema::table_index(std::string_view name, std::string_view file) const {
     std::string known;
     for (std::size_t i = 0; i < tables.size(); ++i) {
         if (tables[i].name == name) return i;
         if (i < 8) known += (known.empty() ? "" : ", ") + tables[i].name;
     }
     if (tables.size() > 8) known += fmt::format(" and {} more", tables.size() - 8);
-    base::fail_usage({fmt::format("there is no table '{}'", name), "", "the tables are " + known});
+    auto const where = file.empty() ? "" : fmt::format("{}: ", file);
+    base::fail_usage({fmt::format("{}there is no table '{}'", where, name), "", "the tables are " + known});
 }
 
 void validate(Schema const& schema) {

@@ -58,8 +58,8 @@ struct Schema {
     std::vector<TableGroup> groups = {};
 
     bool operator==(Schema const&) const = default;
-    // Index of a table; throws base::UsageError that names the tables there are.
-    std::size_t table_index(std::string_view name) const;
+    // Index of a table; throws base::UsageError that names the tables there are, and `file` if it is given.
+    std::size_t table_index(std::string_view name, std::string_view file = "") const;
 };
 
 // The same without any attributes: what decides whether rows fit.

@@ -45,6 +45,7 @@ class Recorder:
         self._lock = threading.Lock()
         self.deadline_s = 10.0
         self.source_file = ""  # of the class
+        self.settings: dict[str, Any] = {}  # that it was opened with
         self.rows = 0
 
     def read(self) -> dict[str, Any]:
@@ -78,7 +79,7 @@ def _outlive_no_recorder(recorder: Recorder, pid: int) -> None:
 def record(recorder: Recorder, board: Board) -> None:
     asked = recorder.read()["open"]
     name, settings, deadline_s = asked["source"], asked["settings"], asked["deadline_s"]
-    recorder.deadline_s = deadline_s
+    recorder.deadline_s, recorder.settings = deadline_s, settings
     slow = asked.get("slow")
     maker = load_class(name, is_slow=slow is not None)
     recorder.source_file = file_of(maker)
@@ -127,6 +128,12 @@ def record(recorder: Recorder, board: Board) -> None:
         run.finish()  # whatever happened to the device, its rows are whole
 
 
+def _with(settings: dict[str, Any]) -> str:
+    """Names what the user has set: a wrong value is seen only where the class uses it."""
+    values = ", ".join(f"{name}={value!r}" for name, value in settings.items())
+    return f", with the setting{'s'[: len(settings) != 1]} {values}" if settings else ""
+
+
 def _slow_device(recorder: Recorder, make: Callable[[], Any], slow: dict[str, Any]) -> SlowDevice:
     device = SlowDevice(make, slow["every_s"], recorder.happened, recorder.source_file)
     if "goes_on" in slow:
@@ -156,7 +163,8 @@ def main() -> int:
         traceback.print_exc()
         # What the system refuses may be possible later, and what a program does wrong without any row will be again.
         fails_at_once = not recorder.rows and not isinstance(error, OSError)
-        recorder.tell(lost=text_at(error, recorder.source_file), fails_at_once=fails_at_once)
+        text = text_at(error, recorder.source_file)
+        recorder.tell(lost=text + _with(recorder.settings) * fails_at_once, fails_at_once=fails_at_once)
         return 1
     finally:
         board.begin(0, "close", recorder.deadline_s)  # a thread of a library may keep the process

@@ -58,9 +58,12 @@ class RecordingReport:
 
     @property
     def _nothing(self) -> str:
-        """What is to be said of a run without any record; empty if there are some, or if a failure is said."""
-        if self.total.rows or self._has_failed:
+        """What is to be said of a run without any record; empty if there are some."""
+        again = "record again with --force or another --out"
+        if self.total.rows or self.abandoned:
             return ""
+        if self._has_failed:  # why is said
+            return f"nothing was recorded: {again}" if any(file.result for file in self.files) else ""
         remedy = "check its trigger and threshold, or its input"
         if self.ended_by == "signal":
             why = f"the run was stopped after {as_duration(self.seconds)}, before the first one"
@@ -71,7 +74,7 @@ class RecordingReport:
             why = "the source gave no record during the run"
         else:
             why = "the source ended without one"
-        return f"nothing was recorded ({why}): {remedy}, and record again with --force or another --out"
+        return f"nothing was recorded ({why}): {remedy}, and {again}"
 
     @property
     def _ended_in_vain(self) -> bool:

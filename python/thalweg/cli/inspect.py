@@ -203,9 +203,12 @@ def summary(file: ShownFile | None, run: Run, files: Sequence[ShownFile]) -> str
     state = "complete" if opened is None else open_state(opened.run)
     tables = f"{len(run)} table{'s'[: len(run) != 1]}"
     size = as_bytes(sum(os.path.getsize(each.path) for each in files))
-    size += " with the space that is allocated ahead" if opened and opened.reader.id else ""
+    rows = f"{sum(len(table) for table in run.values()):,} rows"
+    if opened and opened.reader.id:  # others are in memory
+        size += " with the space that is allocated ahead"
+        rows += " so far in the file,"
     name = file.path if file else f"{files[0].path} and {len(files) - 1} more file{'s'[: len(files) != 2]} of one run"
-    return f"{name}: {state}, {sum(len(table) for table in run.values()):,} rows in {tables}, {size}"
+    return f"{name}: {state}, {rows} in {tables}, {size}"
 
 
 def run_sentences(reader: _core.Reader, run: Run) -> Iterator[str]:

@@ -64,8 +64,10 @@ class Analysis:
         ]
         for fitted in (self.time_zero, self.half_life.fitted if self.half_life else None):
             found += fitted.sentences() if fitted else []
-        if self.fit is not None:
-            found += [f"The field, from {each}" if self.fit.is_valid else each for each in self.fit.sentences()]
+        if self.fit is not None and self.fit.is_valid:
+            found += [f"The field, from {each}" for each in self.fit.sentences()]
+        elif self.fit is not None and self._has_field:  # without one, `problems` says what to do
+            found += self.fit.sentences()
         if late := facts.get("late", 0):
             found.append(f"{late:,} hits came so late that some of their partners had left the memory: set kept-hits.")
         return found + self.notes
@@ -112,7 +114,10 @@ class Analysis:
             )
         found += filter(None, [self._no_field()])
         if not self.converged and not self._has_field:
-            found.append("the configuration has no [[site]], so no field is fitted: add one if there is a field")
+            found.append(
+                "a fit has not converged, and the configuration has no [[site]], so no field is fitted: add one if "
+                "there is a field"
+            )
         return found
 
     @property

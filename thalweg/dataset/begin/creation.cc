@@ -12,6 +12,9 @@
 namespace thalweg::dataset {
 namespace {
 
+constexpr std::string_view kReplaceIt =
+    "replace it with the option 'force' (--force in the terminal, force=True in Python, CreateOptions::force in C++)";
+
 // Removes the memory of an unfinished run, unless it is that of the run which this is a copy of.
 void remove_memory_at(std::vector<RunPlace> const& places, Journals const& journals) {
     for (std::size_t i = 0; i < places.size(); ++i) {
@@ -63,17 +66,16 @@ void clear_place(std::string const& path) {
         auto const journals = open_journals(places, storage::OpenMode::read_only);
         check_nodes_are_down(places, journals, "replace");
         if (!is_stub(places, journals)) {
-            base::fail_usage(
-                {"cannot create " + path, "the journal of an unfinished run is there",
-                 fmt::format("{} with `thalweg recover {}`, or replace it with --force (in Python force=True, in C++ "
-                             "CreateOptions::force)",
-                             exists(path) ? "complete that run" : "put its file back and complete the run", path)});
+            base::fail_usage({"cannot create " + path, "the journal of an unfinished run is there",
+                              fmt::format("{} with `thalweg recover {}`, or {}",
+                                          exists(path) ? "complete that run" : "put its file back and complete the run",
+                                          path, kReplaceIt)});
         }
         places.front().clear_stub();
     }
     if (exists(path)) {
         base::fail_usage({"cannot create " + path, "it exists, and a closed file is not opened for writing again",
-                          "replace it with --force (in Python force=True, in C++ CreateOptions::force)"});
+                          fmt::format("choose another path, or {}", kReplaceIt)});
     }
     RunPlace const place(path);
     place.remove_later_segments(); // that were left without their journal
