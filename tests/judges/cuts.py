@@ -14,6 +14,7 @@ import importlib
 import json
 import os
 import random
+import resource
 import shutil
 import signal
 import subprocess
@@ -37,7 +38,7 @@ from recordings import Choices, choose, from_json, make_input, to_json  # noqa: 
 from result import Result, show, work_folder  # noqa: E402
 
 STYLES = ("all", "none", "some", "torn")
-LONGEST_S = 60  # that the judgement of a cut may take
+LONGEST_CPU_S, LONGEST_S = 60, 600  # that the judgement of a cut may take; others may have the processors, too
 MOST_WRONG = 8  # sentences about a cut
 KEPT = Path("build/judges")
 OF_THE_MACHINE = (errno.EBUSY, errno.ENOMEM, errno.ENODEV)  # errors of a mount that say nothing about the disk
@@ -214,6 +215,7 @@ def in_child(work: object) -> Verdict:
     child = os.fork()
     if child == 0:
         signal.alarm(LONGEST_S)
+        resource.setrlimit(resource.RLIMIT_CPU, (LONGEST_CPU_S, LONGEST_CPU_S + 1))
         try:
             verdict = work()  # type: ignore[operator]
         except BaseException:
@@ -225,7 +227,8 @@ def in_child(work: object) -> Verdict:
         text = pipe.read()
     _, status = os.waitpid(child, 0)
     if not text:
-        return Verdict(wrong=[f"the judge ended with {os.waitstatus_to_exitcode(status)}, or took {LONGEST_S} s"])
+        took = f"or took {LONGEST_CPU_S} s of CPU time, or {LONGEST_S} s"
+        return Verdict(wrong=[f"the judge ended with {os.waitstatus_to_exitcode(status)}, {took}"])
     return Verdict(*json.loads(text))
 
 
