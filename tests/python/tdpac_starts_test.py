@@ -1,12 +1,17 @@
 """Fits that begin at a wrong frequency, end at a limit, or have no field to find."""
 
 import dataclasses
+from pathlib import Path
 
+import h5py
 import pytest
 from tdpac_toys import HAFNIUM, INDIUM, toy
 
+import thalweg as tw
 from thalweg import tdpac
+from thalweg._watching.fits import analysed
 from thalweg.tdpac.analysis import analyse_spectra
+from thalweg.tdpac.results import save
 
 
 @pytest.mark.parametrize("factor", [0.4, 2.0, 3.0])
@@ -44,6 +49,38 @@ def test_errors_do_not_depend_on_a_parameter_that_ends_at_its_limit() -> None:
             assert fitted.errors[name] == pytest.approx(held.errors[name], rel=0.05)
         assert "delta = 0 (its limit)" in fitted.sentences()[0]
     assert ended > 0
+
+
+def test_a_parameter_at_its_limit_has_no_error_wherever_it_is_shown(tmp_path: Path) -> None:
+    config, _ = HAFNIUM
+    (site,) = config.sites
+    sharp = dataclasses.replace(config, sites=(dataclasses.replace(site, delta=0.0),))
+    for seed in range(6):
+        spectra = toy(sharp, 1e5, seed=seed)
+        analysis = analyse_spectra(spectra, sharp)
+        if analysis.fit is not None and analysis.fit.at_limit == ("delta",):
+            break
+    assert analysis.fit is not None
+    assert analysis.fit.at_limit == ("delta",)
+    save(analysis, tmp_path / "spectra.h5")
+    with h5py.File(tmp_path / "spectra.h5") as file:
+        shown = {
+            name: (each.attrs["at_limit"], each.attrs["error"] > 0)
+            for name, each in file["tdpac/fit"].items()
+            if name != "covariance"
+        }
+    assert shown.pop("delta") == (True, False)
+    assert set(shown.values()) == {(False, True)}
+    (values,) = (each["values"] for each in analysed(spectra, sharp)["fits"] if each["name"] == "field")
+    assert values["delta"] == [0.0, None]
+    assert values["omega0"][1] == analysis.fit.errors["omega0"]
+
+
+@pytest.mark.parametrize("name", ["omega0", "larmor"])
+def test_a_free_frequency_that_begins_at_0_is_refused(name: str) -> None:
+    """From there no other start is tried, and the fit might stay where it is."""
+    with pytest.raises(tw.UsageError, match=rf"'{name}' is free and begins at 0 .*: give its \[\[site\]\]"):
+        tdpac.parse_config(f'[[site]]\neta = 0.2\n[fit]\nfree = ["A22", "{name}"]\n')
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -47,6 +47,7 @@ class Site:
 
 
 NUMBERS = ("fraction", "omega0", "eta", "delta", "larmor", "beta", "gamma")
+FREQUENCIES = ("omega0", "larmor")
 
 
 def sites_of(tables: Any, where: str) -> tuple[Site, ...]:

@@ -18,6 +18,7 @@ import numpy as np
 from thalweg._base.errors import Error
 from thalweg.tdpac import Analysis, Spectra, TdpacConfig, analyse_spectra, frequency_spectrum, parse_config
 from thalweg.tdpac.figure import merged
+from thalweg.tdpac.fitted import Fitted
 from thalweg.tdpac.results import fitted_ratio
 from thalweg.tdpac.shown_ratio import ratio_to_show
 
@@ -42,19 +43,27 @@ def analysed(spectra: Spectra, config: TdpacConfig) -> dict[str, Any]:
 
 
 def _fits(analysis: Analysis) -> Iterator[dict[str, Any]]:
+    delays = analysis.spectra.delays_ps
+    subtracted = {f"delay_{number}": each - delays[0] for number, each in enumerate(delays)}
     of_half_life = analysis.half_life.fitted if analysis.half_life else None
     for name, fitted in (("field", analysis.fit), ("half-life", of_half_life), ("time zero", analysis.time_zero)):
         if fitted is not None:
-            values = {each: [fitted.values[each], fitted.errors[each]] for each in fitted.free if _is_shown(each, name)}
-            for number, subtracted in enumerate(analysis.spectra.delays_ps):
-                if f"delay_{number}" in values:
-                    values[f"delay_{number}"][0] += subtracted - analysis.spectra.delays_ps[0]
+            values = {
+                each: [fitted.values[each] + subtracted.get(each, 0.0), _error(fitted, each)]
+                for each in fitted.free
+                if _is_shown(each, name)
+            }
             yield {
                 "name": name,
                 "converged": fitted.is_valid,
                 "reduced_chi2": fitted.reduced if fitted.is_valid and np.isfinite(fitted.reduced) else None,
                 "values": values if fitted.is_valid else {},
             }
+
+
+def _error(fitted: Fitted, name: str) -> float | None:
+    """Returns None if the value is a limit of what is possible: then nothing is known of its error."""
+    return None if name in fitted.at_limit else fitted.errors[name]
 
 
 def _is_shown(parameter: str, fit: str) -> bool:

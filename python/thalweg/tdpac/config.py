@@ -14,7 +14,7 @@ from thalweg._features.settings import IN_FILE, FeatureSettings, parse_features
 from thalweg._hits.calibration import EVERY, TOLERANCE, GainFollower
 from thalweg._hyperfine.isotopes import CASCADES, Cascade, peak_window_kev
 from thalweg._hyperfine.places import Directions, places_of
-from thalweg._hyperfine.sites import NUMBERS, Site, number_of, sites_of
+from thalweg._hyperfine.sites import FREQUENCIES, NUMBERS, Site, number_of, sites_of
 
 _HALF_LIVES = 14
 """The spectra reach so far to both sides, if the configuration does not say it."""
@@ -172,6 +172,13 @@ def _free(given: Any, sites: tuple[Site, ...], where: str) -> tuple[str, ...]:
         for name in _texts(given, f"{where} free"):
             if name not in known:
                 raise UsageError(f"{where} there is no parameter '{name}'{suggestion(name, known)}")
+        for number, site in enumerate(sites):
+            for each in FREQUENCIES:
+                if name_of(each, number) in given and not getattr(site, each):
+                    raise UsageError(
+                        f"{where} '{name_of(each, number)}' is free and begins at 0 (it is searched from a quarter of "
+                        "its start value to four times as much): give its [[site]] about the right value"
+                    )
         return tuple(given)
     free = ["A22"]
     for number, site in enumerate(sites):

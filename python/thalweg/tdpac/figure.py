@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from thalweg._base.errors import SystemError, UsageError  # noqa: A004
 from thalweg.tdpac.analysis import Analysis
 from thalweg.tdpac.classes import ratio_classes
+from thalweg.tdpac.fitted import Fitted
 from thalweg.tdpac.ratio import Ratio
 from thalweg.tdpac.results import fitted_ratio
 from thalweg.tdpac.shown_ratio import ratio_to_show
@@ -62,7 +63,7 @@ def _draw_ratio(analysis: Analysis, ratio: Ratio | None, axes: Any, below: Any) 
     if fit is not None and model is not None:
         bins, expected = model
         axes.plot(ratio.times_ns[bins], expected, color=_ORANGE, linewidth=1.4, label="fit")
-        found = (f"{name} = {fit.values[name]:.4g} ± {fit.errors[name]:.1g}" for name in fit.free)
+        found = (f"{name} = {fit.values[name]:.4g} {_error(fit, name)}" for name in fit.free)
         axes.set_title(f"{', '.join(found)}; χ²/n = {fit.reduced:.2f} ({fit.method})", fontsize=9)
         pulls, _, at = merged(
             (ratio.values[bins] - expected) / ratio.errors[bins], np.ones(len(expected)), ratio.times_ns[bins], step
@@ -72,6 +73,10 @@ def _draw_ratio(analysis: Analysis, ratio: Ratio | None, axes: Any, below: Any) 
     below.axhline(0, color=_ORANGE, linewidth=1)
     axes.legend(frameon=False, loc="lower right")
     axes.sharex(below)
+
+
+def _error(fit: Fitted, name: str) -> str:
+    return "(its limit)" if name in fit.at_limit else f"± {fit.errors[name]:.1g}"
 
 
 def merged(values: Any, errors: Any, times: Any, step: int) -> tuple[Any, Any, Any]:

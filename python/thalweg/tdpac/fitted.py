@@ -107,7 +107,8 @@ def minimise(
     if minuit.valid:
         minuit.hesse()
     values = {**fixed, **{name: float(minuit.values[name]) for name in free}}
-    errors = {**dict.fromkeys(fixed, 0.0), **{name: float(minuit.errors[name]) for name in free}}
+    varied = {name: float(minuit.errors[name]) for name in free if name not in at_limit}
+    errors = {**dict.fromkeys(fixed, 0.0), **varied}
     covariance = np.array(minuit.covariance) if minuit.covariance is not None else np.zeros((len(free), len(free)))
     is_valid = bool(minuit.valid and minuit.accurate)
     squares = chi2(values) if chi2 else float(minuit.fval)

@@ -96,7 +96,7 @@ def _fit(group: h5py.Group, fitted: Fitted) -> None:
     group.attrs.update({"chi2": fitted.chi2, "ndf": fitted.ndf})
     for name in fitted.free:
         group[name] = fitted.values[name]
-        group[name].attrs["error"] = fitted.errors[name]
+        group[name].attrs.update({"error": fitted.errors[name], "at_limit": name in fitted.at_limit})
     group["covariance"] = fitted.covariance
     group["covariance"].attrs["parameters"] = list(fitted.free)
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from thalweg._hyperfine.sites import FREQUENCIES
 from thalweg.tdpac.fitted import Fitted
 
-_FREQUENCIES = ("omega0", "larmor")
 _FACTORS = np.geomspace(0.25, 4.0, 71)  # steps of 4 %, of which a minimum has some
 _SAME = 0.08  # frequencies that differ by less lead to the same minimum
 _MOST = 3
@@ -25,7 +25,7 @@ def best_fit(cost: Callable[[Values], float], fit: Callable[[Values], Fitted], s
     """
     found = [fit(start)]
     for name in found[0].free:
-        if name.split("_")[0] in _FREQUENCIES:
+        if name.split("_")[0] in FREQUENCIES:
             found += [fit({**start, name: value}) for value in _other_minima(cost, start, name, found[0])]
     best = min(found, key=lambda each: each.cost if each.is_valid else np.inf)
     return replace(best, by_field=cost({**best.values, "A22": 0.0, "A44": 0.0}) - best.cost)
@@ -33,7 +33,7 @@ def best_fit(cost: Callable[[Values], float], fit: Callable[[Values], Fitted], s
 
 def differ(one: Fitted, other: Fitted) -> bool:
     """Returns whether two fits have found different frequencies."""
-    names = [name for name in one.free if name.split("_")[0] in _FREQUENCIES]
+    names = [name for name in one.free if name.split("_")[0] in FREQUENCIES]
     return any(abs(one.values[name] - other.values[name]) > _SAME * one.values[name] for name in names)
 
 

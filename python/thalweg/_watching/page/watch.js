@@ -269,6 +269,7 @@
     : /^(omega0|larmor)/.test(name) ? " rad/ns" : "";
 
   function withError(value, error) {
+    if (error === null) return `${value.toPrecision(4)} (its limit)`;
     if (!(error > 0)) return value.toPrecision(4);
     const digits = Math.min(8, Math.max(0, 1 - Math.floor(Math.log10(error))));
     return `${value.toFixed(digits)} ± ${error.toFixed(digits)}`;
