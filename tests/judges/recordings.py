@@ -29,6 +29,7 @@ SECOND_LIFE, SECOND_NODE = 1000, 100  # the first producers of a resumed run, an
 CODECS = ("none", "none", "shuffle+deflate-1", "lz4")
 STEPS, SHAPE = 1000, (300, 200)
 CLOSE_S = 60
+LEAST_FREE = 0.4  # of the disk of a recording
 
 
 @dataclass(frozen=True)
@@ -171,10 +172,15 @@ class Recorder:
     def watch(self, status: Callable[[], tuple[float, float]]) -> None:
         """Reports what is durable, for the time of the recording. The clock is read before the status is."""
         end_s = time.monotonic() + self.choices.seconds
-        while time.monotonic() < end_s:
+        while time.monotonic() < end_s and self._has_room():
             rows_at, units_at = status()
             self.promise("durable", rows_at=rows_at, units_at=units_at)
             time.sleep(0.01)
+
+    def _has_room(self) -> bool:
+        """A run that fills its disk cannot be recovered there, which it says: that is not what cuts are to find."""
+        disk = os.statvfs(self.path.parent)
+        return disk.f_bavail > LEAST_FREE * disk.f_blocks
 
     def status_of(self, out: Any) -> Callable[[], tuple[float, float]]:
         def status() -> tuple[float, float]:
