@@ -68,6 +68,7 @@ SECONDS = {
     "tests/python/planted_test.py": 60,
     "tests/python/quiet_waits_test.py": 10,
     "tests/python/raw_source_test.py": 15,
+    "tests/python/readout_scale_test.py": 10,
     "tests/python/record_dead_disk_test.py": 55,
     "tests/python/record_faults_test.py": 30,
     "tests/python/record_page_test.py": 30,
@@ -84,6 +85,7 @@ SECONDS = {
     "tests/python/status_test.py": 20,
     "tests/python/study_test.py": 20,
     "tests/python/tdpac_run_test.py": 45,
+    "tests/python/tdpac_starts_test.py": 70,
     "tests/python/trace_own_test.py": 45,
     "tests/python/trace_programs_test.py": 40,
     "tests/python/trace_safety_test.py": 30,
@@ -97,13 +99,13 @@ SECONDS = {
     "tests/python/tune_test.py": 60,
     "tests/python/tune_timed_reads_test.py": 11,
     "tests/python/tune_timed_writes_test.py": 25,
-    "tests/python/work_unit_test.py": 20,
     "tests/python/watch_access_test.py": 12,
     "tests/python/watch_apply_test.py": 60,
     "tests/python/watch_clocks_test.py": 18,
     "tests/python/watch_proposal_test.py": 15,
     "tests/python/watch_test.py": 75,
     "tests/python/watch_waveforms_test.py": 40,
+    "tests/python/work_unit_test.py": 20,
 }
 SECONDS_OF_OTHERS = 6
 SECONDS_AT_A_TIME = 36  # a process takes a second to begin, so short files share one
