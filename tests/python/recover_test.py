@@ -1,6 +1,7 @@
 """thalweg recover: what it says, and the code that it ends with."""
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -142,6 +143,18 @@ def test_a_complete_file_needs_nothing_and_the_code_is_0(path: Path, thalweg_com
     assert path.read_bytes() == content
     with pytest.raises(tw.UsageError, match="nothing to recover"):
         tw.recover(path)
+
+
+def test_one_row_is_no_rows(path: Path, tmp_path: Path, thalweg_command: Any) -> None:
+    killed(path, 1)
+    assert f"{path} is complete: 1 row kept, " in thalweg_command("recover", path).stdout
+    assert "It has 1 row.\n" in thalweg_command("recover", path).stdout
+    other = tmp_path / f"copy{'.root' if path.suffix == '.h5' else '.h5'}"
+    more = {"convert": [other], "merge": ["--out", tmp_path / f"merged{path.suffix}"]}
+    for command in ("inspect", "verify", "convert", "merge"):
+        said = thalweg_command(command, path, *more.get(command, [])).stdout
+        assert ("1 page" if command == "verify" else "1 row") in said
+        assert not re.search(r"\b1 (rows|pages|tables|faults|files)\b", said), said
 
 
 def test_a_file_that_is_no_complete_run_is_a_wrong_request(tmp_path: Path, thalweg_command: Any) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from thalweg import _core
+from thalweg._base.quantities import counted
 from thalweg._base.report import Report
 from thalweg._schema.left_out import LeftOut
 
@@ -45,9 +46,9 @@ class MergeReport(Report):
         return super().to_dict() | {"rows": self.rows}
 
     def __str__(self) -> str:
-        tables = f"{len(self.tables)} table{'s'[: len(self.tables) != 1]}"
-        files = f"{len(self.inputs)} file{'s'[: len(self.inputs) != 1]}"
-        lines = [f"{self.path} has {self.rows:,} rows in {tables}, from {files}: {self.file_bytes:,} bytes"]
+        tables = counted(len(self.tables), "table")
+        files = counted(len(self.inputs), "file")
+        lines = [f"{self.path} has {counted(self.rows, 'row')} in {tables}, from {files}: {self.file_bytes:,} bytes"]
         return "\n".join([*lines, *map(str, self.problems)])
 
 

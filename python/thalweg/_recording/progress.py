@@ -9,7 +9,7 @@ from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from thalweg._base.quantities import as_bytes, as_duration
+from thalweg._base.quantities import as_bytes, as_duration, counted
 from thalweg._base.stacked import Heading, StackedTable
 from thalweg._base.stamps import stamped
 from thalweg._recording import control
@@ -93,7 +93,7 @@ def progress_sentence(snapshot: RecordingSnapshot) -> str:
     total = snapshot.total
     parts = [
         f"{as_bytes(sum(snapshot.bytes_per_s.values()))}/s",
-        f"{total.rows:,} records",
+        counted(total.rows, "record"),
         f"stored/raw {ratio(total)}",
         f"buffers {total.queue_fill:.0%} full",
         f"durable lag {snapshot.durable_lag_s:.1f} s",
@@ -130,7 +130,7 @@ def headline(snapshot: RecordingSnapshot) -> Text:
     line = Text.assemble(line, (f" {snapshot.file}", "bold"))
     limit = f" of {as_duration(snapshot.limit_s)}" if snapshot.limit_s else ""
     line.append(f"  {as_duration(snapshot.elapsed_s)}{limit}")
-    processes = f"{snapshot.producers} producer{'s' if snapshot.producers != 1 else ''}"
+    processes = counted(snapshot.producers, "producer")
     line.append(f"  {processes}, {snapshot.engine}", style="dim")
     return line
 

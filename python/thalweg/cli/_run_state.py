@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from thalweg._base.errors import Error
+from thalweg._base.quantities import counted
 from thalweg._reading.run import Run
 from thalweg._reading.status import NodeFigures
 
@@ -54,13 +55,13 @@ def status_sentences(run: Run, of_nodes: bool) -> Iterator[str]:
 def figure_sentences(figures: NodeFigures) -> Iterator[str]:
     rows = sum(table.rows for table in figures.tables)
     lag = f"a power cut would lose at most the last {figures.durable_lag:.1f} s"
-    yield f"Its producers have appended {rows:,} rows; {lag}."
-    counted: Counter[str] = Counter()
+    yield f"Its producers have appended {counted(rows, 'row')}; {lag}."
+    sums: Counter[str] = Counter()
     for table in figures.tables:
-        counted.update({name: count for name, count in table.counters.items() if not name.endswith("_ns")})
+        sums.update({name: count for name, count in table.counters.items() if not name.endswith("_ns")})
     dead = [f"{table.table} {table.dead_time:.2%}" for table in figures.tables if table.dead_time]
-    if counted:
-        yield "They have counted: " + ", ".join(f"{name} {count:,}" for name, count in counted.items())
+    if sums:
+        yield "They have counted: " + ", ".join(f"{name} {count:,}" for name, count in sums.items())
     if dead:
         yield "Dead time: " + ", ".join(dead[:_MOST_TABLES]) + (", ..." if len(dead) > _MOST_TABLES else "")
     if figures.failure:

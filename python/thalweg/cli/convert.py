@@ -7,7 +7,7 @@ import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 import thalweg
-from thalweg._base.quantities import as_bytes
+from thalweg._base.quantities import as_bytes, counted
 from thalweg._schema.tuning import Tuning
 from thalweg.cli._output import (
     AllowMissingOption,
@@ -78,9 +78,8 @@ def convert(
         print_json({**report.to_dict(), "adler32": f"{report.adler32:08x}"})
     else:
         before, after = as_bytes(sum(map(os.path.getsize, report.sources))), as_bytes(report.file_bytes)
-        tables = f"{len(report.tables)} table{'s'[: len(report.tables) != 1]}"
         more = f" and {len(report.sources) - 1} more" if len(report.sources) > 1 else ""
-        said = f"{report.rows:,} rows in {tables}"
+        said = f"{counted(report.rows, 'row')} in {counted(len(report.tables), 'table')}"
         answer(f"{report.sources[0]}{more} ({before}) is copied to {target} ({after}): {said}.")
         answer(*report.notes)
     say_problems(report.sources[0], report.problems)

@@ -11,7 +11,7 @@ from rich.console import RenderableType
 
 from thalweg import _core
 from thalweg._base.errors import Error
-from thalweg._base.quantities import as_bytes
+from thalweg._base.quantities import as_bytes, counted
 from thalweg._base.stacked import Heading, StackedTable
 from thalweg._files.open import external_folders, run_of
 from thalweg._files.several import opened_run
@@ -153,7 +153,9 @@ def node_sentence(node: NodeReport) -> str:
     if not node.has_journal:
         return f"Node {node.node} has no journal"
     state = "; it has finished" if node.settled else ""
-    return f"Node {node.node} ({node.host}): {node.rows:,} rows of {node.producers:,} producers{state}"
+    return (
+        f"Node {node.node} ({node.host}): {counted(node.rows, 'row')} of {counted(node.producers, 'producer')}{state}"
+    )
 
 
 def storage_of(file: ShownFile, name: str) -> dict[str, Storage]:
@@ -201,9 +203,9 @@ def summary(file: ShownFile | None, run: Run, files: Sequence[ShownFile]) -> str
     """Returns a sentence about one file, or about the files of a run."""
     opened = next((each for each in files if each.reader.is_open_run), None)
     state = "complete" if opened is None else open_state(opened.run)
-    tables = f"{len(run)} table{'s'[: len(run) != 1]}"
+    tables = counted(len(run), "table")
     size = as_bytes(sum(os.path.getsize(each.path) for each in files))
-    rows = f"{sum(len(table) for table in run.values()):,} rows"
+    rows = counted(sum(len(table) for table in run.values()), "row")
     if opened and opened.reader.id:  # others are in memory
         size += " with the space that is allocated ahead"
         rows += " so far in the file,"
@@ -277,9 +279,9 @@ def heading(schema: Schema, alike: list[int], rows: list[int]) -> str:
     names = [schema.tables[index].name for index in alike]
     listed = ", ".join(names) if len(names) <= 8 else f"{', '.join(names[:3])}, ..., {names[-1]} ({len(names)} tables)"
     counts = sorted({rows[index] for index in alike})
-    each = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
+    each = counted(counts[0], "row") if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,} rows"
     about = schema.tables[alike[0]].description if len(names) == 1 else ""
-    return f"{listed}: {each} rows{' each' if len(names) > 1 else ''}{f' ({about})' if about else ''}"
+    return f"{listed}: {each}{' each' if len(names) > 1 else ''}{f' ({about})' if about else ''}"
 
 
 def field_table(files: Sequence[ShownFile], run: Run, alike: list[int]) -> StackedTable:

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 import thalweg
-from thalweg._base.quantities import as_bytes
+from thalweg._base.quantities import as_bytes, counted
 from thalweg.cli._output import (
     AllowMissingOption,
     JsonOption,
@@ -54,9 +54,9 @@ def merge(
     if json:
         print_json(report.to_dict())
     else:
-        files = f"{len(report.inputs)} file{'s'[: len(report.inputs) != 1]}"
-        tables = f"{len(report.tables)} table{'s'[: len(report.tables) != 1]}"
-        answer(f"{out} has {report.rows:,} rows in {tables} from {files}; {as_bytes(report.file_bytes)}.")
+        files = counted(len(report.inputs), "file")
+        tables = counted(len(report.tables), "table")
+        answer(f"{out} has {counted(report.rows, 'row')} in {tables} from {files}; {as_bytes(report.file_bytes)}.")
     say_problems(out, report.problems)
     return exit_code(report.problems, allow_missing)
 

@@ -6,7 +6,7 @@ import typer
 
 import thalweg
 from thalweg._base.errors import Error, UsageError
-from thalweg._base.quantities import as_bytes
+from thalweg._base.quantities import as_bytes, counted
 from thalweg._base.signals import ended_at_once
 from thalweg.cli._output import JsonOption, answer, as_epilog, print_json
 
@@ -46,16 +46,16 @@ def recover(
         print_json({**report.to_dict(), "recovered": True, "adler32": f"{report.adler32:08x}"})
         return code
     answer(
-        f"{report.path} is complete: {report.rows:,} rows kept, "
+        f"{report.path} is complete: {counted(report.rows, 'row')} kept, "
         f"{f'{report.lost_rows:,} lost' if report.lost_rows else 'none known to be lost'}; "
         f"{as_bytes(report.file_bytes)}, adler32 {report.adler32:08x}."
     )
     for table in report.tables:
-        answer(f"  {table.table}: {table.rows:,} rows kept, {table.lost_rows:,} lost")
+        answer(f"  {table.table}: {counted(table.rows, 'row')} kept, {table.lost_rows:,} lost")
     if report.units_lost:
-        answer(f"{report.units_lost:,} work units are lost and must be done again.")
+        answer(f"Lost, and to be done again: {counted(report.units_lost, 'work unit')}.")
     if report.damaged_pages:
-        answer(f"{report.damaged_pages:,} damaged pages were left out, together with all rows of their clusters.")
+        answer(f"Left out: {counted(report.damaged_pages, 'damaged page')}, with all rows of their clusters.")
     answer(*report.notes)
     return code
 
@@ -75,7 +75,7 @@ def _nothing_to_do(file: str, rows: dict[str, int], json: bool) -> int:
         tables = [{"table": name, "rows": count} for name, count in rows.items()]
         print_json({"path": file, "recovered": False, "rows": sum(rows.values()), "tables": tables, "notes": [said]})
     else:
-        answer(f"{said}. It has {sum(rows.values()):,} rows.")
+        answer(f"{said}. It has {counted(sum(rows.values()), 'row')}.")
     return 0
 
 

@@ -6,7 +6,7 @@ import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from thalweg import _core
-from thalweg._base.quantities import as_bytes
+from thalweg._base.quantities import as_bytes, counted
 from thalweg._files.open import external_folders
 from thalweg._files.open import open as open_run
 from thalweg._files.several import several_paths
@@ -83,8 +83,8 @@ def _with_progress(file: str, external: tuple[str, ...]) -> Verification:
 
 def sentences(found: Verification) -> list[str]:
     sound = "no faults, but not complete" if found.is_unfinished else "sound"
-    state = sound if found.is_sound else f"{found.faults:,} fault{'s'[: found.faults != 1]}"
-    lines = [f"{found.path}: {state}. {found.pages:,} pages ({as_bytes(found.bytes)}) were checked."]
+    state = sound if found.is_sound else counted(found.faults, "fault")
+    lines = [f"{found.path}: {state}. Checked: {counted(found.pages, 'page')} ({as_bytes(found.bytes)})."]
     lines += found.messages
     if hidden := found.faults - len(found.messages):
         lines.append(f"... and {hidden:,} more faults")
