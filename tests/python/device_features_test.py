@@ -83,6 +83,42 @@ def test_a_device_has_the_features_of_an_emulated_one(files: Path, tmp_path: Pat
     assert counts.sum() > 100
 
 
+@pytest.mark.parametrize("source", ["device", "digitizer"])
+def test_many_rows_without_a_pulse_are_said(files: Path, tmp_path: Path, source: str) -> None:
+    config = tmp_path / "high.toml"
+    config.write_text(CONFIG + "threshold = 300\n")
+    of_source = words(files) if source == "device" else ("--features", config, *CARD)
+    report = record(tmp_path / "run.h5", *of_source, "--features", config)
+    with tw.open(tmp_path / "run.h5") as run:
+        without = {name: np.count_nonzero(run[name].read(["flags"])["flags"] & 16) for name in ("ch0", "ch1")}
+    assert min(without.values()) > 250
+    assert report["notes"] == [
+        f"{count:,} of 2,500 rows of {name} have no pulse above the threshold (300 ADC), and no energy: lower "
+        "threshold in [features]"
+        for name, count in without.items()
+    ]
+    again = subprocess.run(
+        [THALWEG, "record", "--quiet", "--out", tmp_path / "again.h5", *map(str, of_source), "--features", config],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert " ".join(report["notes"][0].split()) in " ".join(again.stdout.split())
+    config.write_text(CONFIG)  # a hundredth of 10 bits
+    assert record(tmp_path / "low.h5", *of_source, "--features", config)["notes"] == []
+
+
+def test_rows_without_a_pulse_are_said_of_devices_that_are_tried(tmp_path: Path, thalweg_command: Any) -> None:
+    (tmp_path / "high.toml").write_text(CONFIG + "threshold = 900\n")
+    options = {"source": "digitizer", "channels": 1, "samples": 1200, "rate": "1kHz"}
+    options["features"] = str(tmp_path / "high.toml")
+    (tmp_path / "run.toml").write_text("".join(f"{name} = {json.dumps(each)}\n" for name, each in options.items()))
+    (note,) = json.loads(thalweg_command("devices", "--config", tmp_path / "run.toml", "--json").stdout)["notes"]
+    assert note.endswith(
+        "rows of ch0 have no pulse above the threshold (900 ADC), and no energy: lower threshold in [features]"
+    )
+
+
 def test_times_before_a_start_marker_are_negative(files: Path, tmp_path: Path) -> None:
     with tw.open(files / "stored.h5") as run:
         marker_ps = int(np.median(run["ch0"].read(["timestamp"])["timestamp"]))

@@ -251,3 +251,14 @@ class Times(Replayed):
     def next(self, timeout: float, lane: int = 0) -> dict[str, Any] | None:
         found = super().next(timeout, lane)
         return found and {name: {"timestamp": rows["timestamp"]} for name, rows in found.items()}
+
+
+class Slow(Card):
+    """It takes long to begin and to stop."""
+
+    def start(self) -> int:
+        time.sleep(1)
+        return super().start()
+
+    def stop(self) -> None:
+        time.sleep(1)

@@ -233,47 +233,6 @@ def test_rows_that_do_not_fit_end_the_run(tmp_path: Path, wrong: str, said: str)
     assert report["files"][0]["complete"]
 
 
-def test_devices_are_tried_as_a_run_would_use_them(tmp_path: Path, thalweg_command) -> None:
-    left = {"source": CARD, "name": "left", "notes": str(tmp_path), "each": 1_000_000}
-    right = {"source": "digitizer", "name": "right", "samples": 64, "channels": 1, "isotope": "111In", "rate": "1kHz"}
-    for number, table in enumerate((left, right)):
-        with (tmp_path / "run.toml").open("a" if number else "w") as file:
-            file.writelines(["[[device]]\n", *(f"{name} = {json.dumps(value)}\n" for name, value in table.items())])
-    done = thalweg_command("devices", "--config", tmp_path / "run.toml", "--json")
-    assert done.returncode == 0, done.stderr
-    tried = json.loads(done.stdout)
-    assert tried["tables"].keys() == {"left_ch0", "right_ch0"}
-    assert min(table["rows"] for table in tried["tables"].values()) > 100
-    assert tried["tables"]["left_ch0"]["resets"] == 1
-    assert [event["event"] for event in tried["events"]] == ["opened", "started", "stopped"]
-    assert tried["settings"]["right"]["isotope"] == "111In"
-    assert json.loads(thalweg_command("devices", "--json").stdout)["built_in"][:2] == ["digitizer", "replay"]
-    lost = thalweg_command("devices", "--source", CARD, "--setting", f"notes={tmp_path}", "--setting", "faults=raise")
-    assert lost.returncode == 1
-    assert "is lost (KeyError: 'a fault of the plug-in', at" in lost.stderr
-
-
-def test_the_rate_of_a_device_is_that_of_the_time_in_which_it_gave_records(tmp_path: Path, thalweg_command) -> None:
-    """The first device ends after its records, long before the run: a rate over all the time would mean nothing."""
-    left = {"source": CARD, "name": "left", "notes": str(tmp_path), "each": 50}
-    right = {"source": "digitizer", "name": "right", "samples": 64, "channels": 1, "rate": "1kHz"}
-    words = [word for each in (left, right) for word in ("--device", as_toml(each))]
-    tried = json.loads(thalweg_command("devices", *words, "--duration", "5s", "--json").stdout)
-    ended, whole = tried["tables"]["left_ch0"], tried["tables"]["right_ch0"]
-    assert (ended["ended"], whole["ended"]) == (True, False)
-    assert ended["rows"] == 50
-    assert 0 < ended["seconds"] < whole["seconds"] == tried["seconds"]
-    for table in (ended, whole):
-        assert table["rows_per_s"] == pytest.approx(table["rows"] / table["seconds"], rel=0.02)
-    (tmp_path / "handed").unlink()
-    said = thalweg_command("devices", *words, "--duration", "5s").stdout
-    assert said.count("/s raw, until the device ended after ") == 1
-
-
-def as_toml(table: dict[str, object]) -> str:
-    return f"{{{', '.join(f'{name} = {json.dumps(value)}' for name, value in table.items())}}}"
-
-
 def test_each_node_has_devices_of_its_own(tmp_path: Path) -> None:
     running = []
     for node in (1, 2):

@@ -42,7 +42,9 @@ def test_a_failure_is_said_once(tmp_path: Path) -> None:
     raw = ("--source", "raw", "--row", DTYPE, "--input")
     report = record(tmp_path / "run.h5", *raw, tmp_path / "cut.dat", code=1)
     assert report["rows"] == 0
-    assert ["it ended within a row" in each for each in report["problems"]] == [True]
+    failure, again = report["problems"]
+    assert "it ended within a row" in failure
+    assert again == "nothing was recorded: record again with --force or another --out"
 
 
 def test_a_run_that_is_stopped_before_its_first_record_says_so(tmp_path: Path) -> None:

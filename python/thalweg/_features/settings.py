@@ -23,6 +23,7 @@ POLARITIES = ("positive", "negative")
 _NAMES = (
     "bits", "polarity", "waveform", "sample-period", "baseline", "gate", "fraction", "smooth", "threshold", "reject",
 )  # fmt: skip
+_SHARE_OF_RANGE = 0.01
 _EXAMPLE = "for example bits = 10"
 
 
@@ -44,6 +45,11 @@ class FeatureSettings:
     """0: a hundredth of the ADC's range."""
     reject: tuple[str, ...] = ("saturated", "piled-up", "no-pulse", "cut")
     """The flags of hits that are no starts and no stops."""
+
+    @property
+    def least_adc(self) -> float:
+        """The threshold that holds: what rises less is no pulse."""
+        return self.threshold_adc or _SHARE_OF_RANGE * (1 << self.bits)
 
     @property
     def rejected(self) -> int:

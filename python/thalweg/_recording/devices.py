@@ -39,6 +39,7 @@ class Described:
 
     schema: str
     metadata: dict[str, Any]
+    sources: list[str]
     events: str = ""  # the table of what happens to them; empty if there is none
     left_out: list[str] = field(default_factory=list)
 
@@ -52,6 +53,7 @@ class Devices:
         self._built_in: list[_BuiltIn] = []
         self._plug_ins = [PlugIn(each, problems, self.events, counted) for each in specs if each.built_in is None]
         self._order = [spec.title for spec in specs]
+        self._sources = [spec.source for spec in specs]
         self._is_recording = self._is_stopping = False
         for spec in specs:
             if spec.built_in is not None:
@@ -78,8 +80,8 @@ class Devices:
             for each in problems_of(device.made.left_out)
         ]
         if self._plug_ins:
-            return Described(with_events(schema), self._metadata(), TABLE, left_out)
-        return Described(schema, self._metadata(), "", left_out)
+            return Described(with_events(schema), self._metadata(), self._sources, TABLE, left_out)
+        return Described(schema, self._metadata(), self._sources, "", left_out)
 
     def _check_features(self) -> None:
         """Raises UsageError if features are wanted, and no device has samples."""

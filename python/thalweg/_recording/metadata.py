@@ -2,12 +2,14 @@
 
 import json
 import platform
+from collections.abc import Iterable
 from typing import Any
 
 from thalweg import _core
 from thalweg._base.errors import UsageError
 from thalweg._recording.configuration import options_as_json
 from thalweg._recording.options import RecordOptions
+from thalweg._recording.source import options_of_others
 
 # These are written at the end of the run.
 _LATER = {"run_number", "stop_utc", "engine", "counters", "file_number", "next_file", "previous_file"}
@@ -21,14 +23,17 @@ def check_metadata(options: RecordOptions) -> None:
     _asked_for(options.meta or [], _RESERVED)
 
 
-def run_metadata(options: RecordOptions, source: dict[str, Any]) -> dict[str, str]:
+def run_metadata(options: RecordOptions, source: dict[str, Any], sources: Iterable[str]) -> dict[str, str]:
+    """sources: the names of those that the run has; `source` is what they say of themselves."""
+    of_others = options_of_others(sources)
+    configuration = {name: value for name, value in options_as_json(options).items() if name not in of_others}
     own = {
         "start_utc": _core.utc_now(),
         "host": _core.host_name(),
         "kernel": f"{platform.system()} {platform.release()}",
         "thalweg_version": _core.version(),
         "hdf5_version": _core.hdf5_version(),
-        "configuration": _json(options_as_json(options)),
+        "configuration": _json(configuration),
         "source": source["source"],
         "clock_domain": source["clock_domain"],
         "source_settings": _json({key: source[key] for key in source if key not in ("source", "clock_domain")}),

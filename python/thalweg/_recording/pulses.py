@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from thalweg import _core
 from thalweg._base.errors import UsageError
-from thalweg._features.settings import from_plain, load_features
+from thalweg._base.quantities import counted
+from thalweg._features.settings import FeatureSettings, from_plain, load_features
+from thalweg._recording.counts import Channels
 
 if TYPE_CHECKING:
     from thalweg._recording.options import RecordOptions
 
 _MOST = 1_000_000
+_WITHOUT = "rows_without_pulse"
+_NOTABLE = 0.1  # the share of the rows of a table without a pulse above which this is said
 
 
 def pulse_settings(options: RecordOptions) -> dict[str, Any]:
@@ -34,6 +40,19 @@ def with_features(source: _core.Source, given: dict[str, Any]) -> _core.Source:
     """Returns the source with features. Raises UsageError if a table has no pulses or times that can be used."""
     settings, options = from_plain(given)
     return _core.with_features(source, options, settings.as_json())
+
+
+def notes_of_pulses(channels: Channels, metadata: Mapping[str, str]) -> list[str]:
+    """Says of which tables a notable share of the rows has no energy. metadata: of the file."""
+    many = {name: each for name, each in channels.items() if each.count(_WITHOUT) > _NOTABLE * each.rows}
+    if not many:
+        return []
+    least = FeatureSettings(**json.loads(metadata["features"])).least_adc
+    return [
+        f"{each.count(_WITHOUT):,} of {counted(each.rows, 'row')} of {name} have no pulse above the threshold "
+        f"({least:.5g} ADC), and no energy: lower threshold in [features]"
+        for name, each in many.items()
+    ]
 
 
 def _kept(text: str) -> int:

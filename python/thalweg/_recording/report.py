@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from thalweg._base.paths import is_there
-from thalweg._base.quantities import as_bytes, as_duration
+from thalweg._base.quantities import as_bytes, as_duration, counted
+from thalweg._recording.arrivals import Arrival
 from thalweg._recording.counts import Channel, Channels, total_of
 from thalweg._recording.files import RunFile
 from thalweg._recording.watch import RECORD_ON
@@ -26,10 +27,11 @@ class RecordingReport:
     left_out: list[str]  # what cannot be read of the replayed file, or is missing of an input
     notes: list[str] = field(default_factory=list)  # what else is to be said of the inputs
     events: str = ""  # the table of what happened to devices, whose rows are no records
-    ended_s: dict[str, float] = field(default_factory=dict)
-    """For tables whose device ended before the run: how many seconds after the start."""
+    arrivals: dict[str, Arrival] = field(default_factory=dict)
     allow_missing: bool = False
     abandoned: bool = False
+    only_tries: bool = False
+    """No file is kept."""
 
     @property
     def exit_code(self) -> int:
@@ -59,11 +61,11 @@ class RecordingReport:
     @property
     def _nothing(self) -> str:
         """What is to be said of a run without any record; empty if there are some."""
-        again = "record again with --force or another --out"
+        again = "" if self.only_tries else "record again with --force or another --out"
         if self.total.rows or self.abandoned:
             return ""
         if self._has_failed:  # why is said
-            return f"nothing was recorded: {again}" if any(file.result for file in self.files) else ""
+            return f"nothing was recorded: {again}" if again and any(file.result for file in self.files) else ""
         remedy = "check its trigger and threshold, or its input"
         if self.ended_by == "signal":
             why = f"the run was stopped after {as_duration(self.seconds)}, before the first one"
@@ -74,7 +76,7 @@ class RecordingReport:
             why = "the source gave no record during the run"
         else:
             why = "the source ended without one"
-        return f"nothing was recorded ({why}): {remedy}, and {again}"
+        return f"nothing was recorded ({why}): {remedy}" + (f", and {again}" if again else "")
 
     @property
     def _ended_in_vain(self) -> bool:
@@ -111,7 +113,7 @@ class RecordingReport:
         total = self.total
         stored = f" ({total.stored_ratio:.1%})" if total.stored_ratio else ""
         summary = (
-            f"Recorded {total.rows:,} records of {len(self.channels)} channel{'s'[: len(self.channels) != 1]} "
+            f"Recorded {counted(total.rows, 'record')} of {counted(len(self.channels), 'channel')} "
             f"in {as_duration(self.seconds)}: {as_bytes(total.raw_bytes)} raw, "
             f"{as_bytes(total.stored_bytes)} stored{stored}, "
             f"{as_bytes(total.raw_bytes / self._durable_s)}/s raw {self._until} ({self.engine})."
@@ -210,4 +212,4 @@ def _file_sentence(file: RunFile, events: str) -> str:
     losses = f", {lost:,} lost with their producer" if lost else ""
     # If there are several hosts, the one that has completed the file knows the checksum, and perhaps the others.
     checksum = f", adler32 {file.result.adler32:08x}" if file.result.adler32 else ""
-    return f"{file.place}: {rows:,} records{losses}, {as_bytes(file.result.file_bytes)}{checksum}."
+    return f"{file.place}: {counted(rows, 'record')}{losses}, {as_bytes(file.result.file_bytes)}{checksum}."

@@ -13,10 +13,10 @@ from thalweg._base import quantities
 from thalweg._base.errors import Error, SystemError, UsageError  # noqa: A004
 from thalweg._base.notify import Notifier
 from thalweg._base.stamps import interval_s
+from thalweg._recording.arrivals import Arrivals
 from thalweg._recording.commands import check_command
 from thalweg._recording.control import Control
 from thalweg._recording.devices import Described, Devices
-from thalweg._recording.ends import Ends
 from thalweg._recording.files import FilePlan, Files
 from thalweg._recording.metadata import check_metadata, run_metadata
 from thalweg._recording.metrics import MetricsServer
@@ -25,6 +25,7 @@ from thalweg._recording.nodes import NodePlan, node_plan
 from thalweg._recording.options import RecordOptions
 from thalweg._recording.page import CheckedOptions, RunPage, watch_words
 from thalweg._recording.progress import RecordingProgress
+from thalweg._recording.pulses import notes_of_pulses
 from thalweg._recording.report import RecordingReport
 from thalweg._recording.snapshot import Rates, RecordingSnapshot
 from thalweg._recording.specs import devices_of, only_tried
@@ -47,7 +48,7 @@ class RecordingSession:
     they print, opens no device again, and waits for the last rows of none for long."""
 
     def __init__(self, options: RecordOptions, *, only_tries: bool = False) -> None:
-        self._options = options
+        self._options, self._only_tries = options, only_tries
         self._duration_ns = quantities.limit("--duration", options.duration, quantities.duration_ns)
         self._max_bytes = _most_bytes(options.max_file_size)
         self._max_ns = quantities.limit("--max-file-time", options.max_file_time, quantities.duration_ns)
@@ -75,7 +76,7 @@ class RecordingSession:
         self._abandoned = False
         self._begun: Files | None = None
         self._ended_by = "duration" if self._duration_ns else "source"
-        self._ends = Ends()
+        self._arrivals = Arrivals()
         self._start_ns = self._stop_ns = self._end_ns = self._next_look_ns = 0
         self._interrupts = 1  # more than these abandon the run: the first one stops it
 
@@ -136,7 +137,7 @@ class RecordingSession:
             schema=schema,
             names=[table["name"] for table in json.loads(schema)["tables"]],
             options=self._create_options,
-            metadata=run_metadata(self._options, described.metadata),
+            metadata=run_metadata(self._options, described.metadata, described.sources),
             max_bytes=self._max_bytes,
             max_ns=self._max_ns,
             nodes=self._nodes,
@@ -160,7 +161,7 @@ class RecordingSession:
                 self._problems.fail(f"{path} of an earlier run is not complete ({error}): the run begins all the same")
 
     def _say_completed(self, path: Path, report: RunReport) -> None:
-        sentence = f"{path} of an earlier run is complete now: {report.rows:,} records"
+        sentence = f"{path} of an earlier run is complete now: {quantities.counted(report.rows, 'record')}"
         if report.is_whole:
             self._progress.tell(sentence)
         else:
@@ -196,9 +197,9 @@ class RecordingSession:
                 self._devices.pause() if paused else self._devices.resume()
             if not stopping and self._devices.may_rotate:
                 self._rotate()
-            if not stopping:
-                elapsed_s = max(0, _core.monotonic_ns() - self._start_ns) * 1e-9
-                self._ends.look(status, self._files.plan.names, elapsed_s)
+            elapsed_ns = max(0, _core.monotonic_ns() - self._start_ns)
+            is_over = stopping or 0 < self._duration_ns <= elapsed_ns
+            self._arrivals.look(status, self._files.plan.names, elapsed_ns * 1e-9, is_over=is_over)
             self._look("stopping" if stopping else "paused" if paused else "recording")
         self._stop_ns = _core.monotonic_ns()
         for problem in self._devices.problems():
@@ -345,21 +346,23 @@ class RecordingSession:
             self._notifier.alive(lambda: f"waiting for the command '{command}'")
 
     def _report(self) -> RecordingReport:
+        channels = self._files.channels()
         return RecordingReport(
             ended_by=self._ended_by,
-            channels=self._files.channels(),
+            channels=channels,
             files=self._files.all,
             seconds=max(0, self._stop_ns - self._start_ns) * 1e-9,
-            ended_s=self._ends.seconds,
+            arrivals=self._arrivals.tables,
             close_seconds=0 if self._abandoned else (self._end_ns - self._stop_ns) * 1e-9,
             engine=self._files.current.writer.engine,
             memory=self._files.current.writer.status().memory,
             failures=list(self._problems.failures),
             left_out=self._left_out,
             events=self._files.plan.events,
-            notes=self._devices.notes(),
+            notes=[*self._devices.notes(), *notes_of_pulses(channels, self._files.plan.metadata)],
             allow_missing=self._options.allow_missing,
             abandoned=self._abandoned,
+            only_tries=self._only_tries,
         )
 
 

@@ -1,6 +1,7 @@
 """Makes a source from options, in the same way in the recording process and in every producer process."""
 
 import os
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from thalweg import _core
@@ -32,6 +33,11 @@ _OWN = {
 def of_built_in() -> set[str]:
     """Returns the names of all options of sources that are built in."""
     return {name for names in _OWN.values() for name in names}
+
+
+def options_of_others(sources: Iterable[str]) -> set[str]:
+    """Returns the names of options that none of these sources has, of all sources that a run may have."""
+    return of_built_in() - {name for source in sources for name in _OWN.get(source, _OF_PULSES)}
 
 
 def own_options(options: "RecordOptions", source: str) -> tuple[str, ...]:

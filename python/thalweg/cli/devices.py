@@ -11,10 +11,11 @@ import typer
 
 from thalweg import open as open_run
 from thalweg._base.errors import UsageError
-from thalweg._base.quantities import as_bytes
+from thalweg._base.quantities import as_bytes, counted
 from thalweg._devices.c_source import built_in
 from thalweg._devices.description import names_of_plug_ins
 from thalweg._recording import configuration
+from thalweg._recording.arrivals import Arrival
 from thalweg._recording.counts import Channel
 from thalweg._recording.options import RecordOptions, SourceKind
 from thalweg._recording.report import RecordingReport
@@ -107,27 +108,33 @@ def _tried(report: RecordingReport) -> dict[str, Any]:
     known = run.metadata
     rows = run[report.events].read() if report.events else None
     events = [] if rows is None else [rows[row] for row in range(len(rows))]
+    arrivals = {name: report.arrivals.get(name, Arrival()) for name in report.channels}
+    rates = {name: _rates(channel, arrivals[name], report.seconds) for name, channel in report.channels.items()}
     return {
         "source": known["source"],
         "clock_domain": known["clock_domain"],
         "settings": json_.loads(known["source_settings"]),
-        "seconds": round(report.seconds, 3),
+        "seconds": max(each["seconds"] for each in rates.values()),
         "tables": {
             name: {
                 "fields": {field: str(type_) for field, type_ in run.schema[name].items()},
-                **_rates(channel, report.ended_s.get(name, report.seconds)),
-                "ended": name in report.ended_s,
+                **rates[name],
+                "ended": arrivals[name].has_ended,
                 **channel.counters(),
             }
             for name, channel in report.channels.items()
         },
         "events": [{"device": row["device"], "event": row["event"], "text": row["text"]} for row in events],
+        "notes": report.notes,
         "problems": report.problems,
     }
 
 
-def _rates(channel: Channel, seconds: float) -> dict[str, float]:
-    """Returns the rates over the time in which the device gave records: one that has ended gives no more."""
+def _rates(channel: Channel, arrival: Arrival, whole_s: float) -> dict[str, float]:
+    """Returns the rates over the time in which the device gave records: opening and stopping it are no part of it.
+
+    whole_s: from the start of the run to its end, if it gave none."""
+    seconds = channel.rows / arrival.rows_per_s if arrival.rows else whole_s
     return {
         "seconds": round(seconds, 3),
         "rows_per_s": round(channel.rows / max(seconds, 1e-9), 1),
@@ -146,7 +153,8 @@ def _show(tried: dict[str, Any]) -> None:
         answer(f"{name} ({fields}): {rates}{end}")
         counters = [f"{counter} {value:,}" for counter, value in table.items() if counter not in _SHOWN]
         dead = f"dead time {table['dead_time_fraction']:.2%}"
-        answer(f"  {table['rows']:,} records, {', '.join([dead, *counters])}")
+        answer(f"  {counted(table['rows'], 'record')}, {', '.join([dead, *counters])}")
+    answer(*tried["notes"])
     for event in tried["events"]:
         answer(f"{event['device']}: {event['event']}{': ' if event['text'] else ''}{event['text']}")
 
