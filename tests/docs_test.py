@@ -266,7 +266,10 @@ def test_the_page_on_cards_runs(repository: Path, tmp_path: Path) -> None:
     ]
 
 
-OF_DERIVE = """struct Selected {
+OF_DERIVE = """#include <vector>
+#include <thalweg/thalweg.h>
+using namespace thalweg;
+struct Selected {
     std::uint64_t event;
     std::vector<float> pt;
 };
@@ -276,13 +279,13 @@ auto selected_type() {
 """
 
 
-@pytest.mark.parametrize(("document", "before"), [("README.md", ""), ("docs/derive.md", OF_DERIVE)])
+OF_README = "#include <thalweg/thalweg.h>\n"  # as the page says
+
+
+@pytest.mark.parametrize(("document", "before"), [("README.md", OF_README), ("docs/derive.md", OF_DERIVE)])
 def test_the_cpp_of_a_page_about_runs_compiles(document: str, before: str, repository: Path, tmp_path: Path) -> None:
     (block,) = (text for kind, text in blocks(repository / document) if kind == "cpp")
-    (tmp_path / "block.cc").write_text(
-        f"#include <vector>\n#include <thalweg/thalweg.h>\nusing namespace thalweg;\n{before}"
-        f"void block() {{\n{block}\n}}\n"
-    )
+    (tmp_path / "block.cc").write_text(f"{before}int main() {{\n{block}}}\n")
     flags = ["-std=c++20", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-Wno-unused-variable", "-fsyntax-only"]
     command = ["c++", *flags, f"-I{repository}", f"-I{repository}/include", str(tmp_path / "block.cc")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)

@@ -74,6 +74,24 @@ def test_the_page_shows_the_run_to_its_end_and_ends_with_it(tmp_path: Path) -> N
         assert not is_alive(pid)
 
 
+def test_the_page_has_the_energies_of_a_card_without_a_configuration(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the class of the page on digitizers, and the three lines of the page on runs."""
+    (card,) = re.findall(r"^```python\n(# card.py\n.*?)^```", (repository / "docs/connect.md").read_text(), re.M | re.S)
+    (features,) = re.findall(r"^```toml\n(\[features\].*?)^```", (repository / "docs/live.md").read_text(), re.M | re.S)
+    (tmp_path / "card.py").write_text(card)
+    (tmp_path / "energies.toml").write_text(features)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    words = ("--source", "card:Card", "--features", tmp_path / "energies.toml", "--set", "flush_interval=0.1s")
+    with recording(tmp_path / "run.h5", *words, *PAGE) as recorder:
+        with viewer(page_of(recorder)) as page:
+            page.until(lambda: "ch0" in page.blocks("energies") and page.blocks("energies")["ch0"].sum() > 100)
+            recorder.signal(signal.SIGTERM)
+            last_of(page)
+        recorder.report()
+
+
 def test_a_page_that_is_killed_ends_no_recording_and_is_said(tmp_path: Path) -> None:
     out = tmp_path / "run.h5"
     with recording(out, *LIST, *PAGE) as recorder:
