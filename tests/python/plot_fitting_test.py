@@ -1,6 +1,8 @@
 """Pictures: nothing is cut at the edge, no name hides another one, and what is left out stands in the picture."""
 
+import json
 from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -93,6 +95,29 @@ def test_what_is_left_out_is_in_the_picture(tmp_path: Path, figures: list[Figure
     assert "Pulses: the first 5 of each table." in said
     assert "Energies: of the first 6 records of each table." in said
     assert "Long pulses: one sample of 2." in said
+
+
+def test_rows_that_a_spectrum_does_not_show_are_said_where_they_cover_nothing(
+    tmp_path: Path, figures: list[Figure], thalweg_command: Any
+) -> None:
+    """The peak is at the right end of the axis, where a text would lie on it."""
+    path = tmp_path / "run.h5"
+    energies = np.random.default_rng(1).normal(1000, 5, 3000).astype(np.float32)
+    energies[:700] = np.nan
+    energies[-1] = 9e9
+    row = {"energy": tw.float32}
+    with tw.create(path, {"left": row, "right": row}) as out:
+        out.producer("left").append(energy=energies)
+        out.producer("right").append(energy=energies[701:-1])
+    sentence = "Not in the spectra: left: 700 without a value and 3 outside, of 3,000 rows"
+    plot([str(path)], out=tmp_path / "run.png", table=["left"])
+    (below,) = [each for each in texts(figures[0]) if sentence in " ".join(each.get_text().split())]
+    drawn = [axes for axes in figures[0].get_axes() if axes.get_visible()]
+    assert not any(below.get_window_extent().overlaps(axes.get_tightbbox()) for axes in drawn)
+    assert not any(axes.texts for axes in drawn)
+    facts = json.loads(thalweg_command("plot", path, "--table", "left", "--json").stdout)
+    assert facts["notes"] == [f"{sentence}."]
+    assert sentence in " ".join(thalweg_command("plot", path).stdout.split())
 
 
 def test_a_picture_of_everything_says_nothing(tmp_path: Path, figures: list[Figure]) -> None:

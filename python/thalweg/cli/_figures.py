@@ -56,19 +56,21 @@ def draw(
     panels: list[str],
     pulses: int,
     remarks: list[str],
-) -> None:
-    """Draws the tables. What the picture leaves out stands below it: `remarks`, and what is found here."""
+) -> list[str]:
+    """Draws the tables. What the picture leaves out stands below it and is returned: `remarks`, and what is found
+    here."""
     names, folders = short_names([table.name for table in tables])
     with mpl.rc_context(STYLE):
         drawn = [table for table in tables if "pulses" in panels and table.can_show("pulses")]
         colours = {table.name: colour(index) for index, table in enumerate(tables)}
         columns = min(3, len(drawn)) or 1
         pulse_rows = math.ceil(len(drawn) / columns)
-        strips = [spectrum_strips(group, colours) for group in _by_axis(spectra)]
+        strips = [spectrum_strips(group, colours, names) for group in _by_axis(spectra)]
         if "rates" in panels:
             strips.append(rate_strips([table for table in tables if table.can_show("rates")], colours))
         for each in strips:
             each.names = [names[table] for table in each.tables]
+            remarks = [*remarks, *each.left_out]
         most = max((len(each.tables) for each in strips), default=0)
         heights = [1.9 * pulse_rows] * bool(drawn) + [max(2.9, 0.7 * most + 0.8)] * bool(strips)
         figure = Figure(figsize=(10, sum(heights) + 0.6), layout="constrained", dpi=150)
@@ -84,6 +86,7 @@ def draw(
         figure.supxlabel(said, x=0.01, ha="left", fontsize=8, color="#555555")
         _fit_texts(figure)
         figure.savefig(path)
+    return remarks
 
 
 def _fit_texts(figure: Figure) -> None:

@@ -59,12 +59,12 @@ class Signals:
         return bool(np.isfinite(periods).all())
 
     def stored_energies(self, count: int) -> Array:
-        """Returns the energies of the table as they are stored. The array is empty if there are none, or only zeros."""
+        """Returns the energies of the table as they are stored, also those that are no numbers. The array is empty if
+        there are none, or only zeros."""
         if not self.energy:
             return np.array([])
         found = np.asarray(self.table.read([self.energy], rows=slice(0, count))[self.energy], np.float64)
-        found = found[np.isfinite(found)]
-        return found if found.any() else np.array([])
+        return found if found[np.isfinite(found)].any() else np.array([])
 
     def integrals(self, count: int) -> Array:
         """Returns the integrals of the pulses above their baselines."""

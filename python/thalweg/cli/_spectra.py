@@ -6,6 +6,7 @@ from enum import StrEnum
 
 import numpy as np
 
+from thalweg._base.quantities import counted
 from thalweg.cli._pulses import Array
 from thalweg.cli._signals import Signals
 
@@ -25,6 +26,7 @@ class Spectrum:
     quantity: str
     unit: str
     values: Array
+    missing: int  # rows whose energy is no number
     is_whole: bool  # the values are integers
 
 
@@ -33,12 +35,29 @@ def spectrum_of(signals: Signals, wanted: Energy | None, rows: int) -> Spectrum 
     stored = signals.stored_energies(rows) if wanted != Energy.integral else np.array([])
     if stored.size:
         source, quantity = f"column {signals.energy}", f"{signals.energy}, as stored"
-        return Spectrum(signals.name, source, quantity, signals.energy_unit, stored, signals.energy_is_whole)
+        return _spectrum(signals, source, quantity, signals.energy_unit, stored, is_whole=signals.energy_is_whole)
     if wanted == Energy.stored or not signals.waveform:
         return None
     source, quantity = f"integral of {signals.waveform}", "pulse integral above the baseline"
     unit = f"{signals.sample_unit} · samples" if signals.sample_unit else "samples"
-    return Spectrum(signals.name, source, quantity, unit, signals.integrals(rows), False)
+    return _spectrum(signals, source, quantity, unit, signals.integrals(rows), is_whole=False)
+
+
+def _spectrum(signals: Signals, source: str, quantity: str, unit: str, energies: Array, *, is_whole: bool) -> Spectrum:
+    values = energies[np.isfinite(energies)]
+    return Spectrum(signals.name, source, quantity, unit, values, len(energies) - len(values), is_whole)
+
+
+def left_out_of(spectra: list[Spectrum], edges: Array, names: dict[str, str]) -> list[str]:
+    """Returns a sentence about the rows that spectra with these edges do not show; none if they show all."""
+    said = []
+    for each in spectra:
+        outside = len(each.values) - int(np.histogram(each.values, edges)[0].sum())
+        rows = len(each.values) + each.missing
+        why = [f"{each.missing:,} without a value"] * bool(each.missing) + [f"{outside:,} outside"] * bool(outside)
+        if why:
+            said.append(f"{names[each.table]}: {' and '.join(why)}, of {counted(rows, 'row')}")
+    return [f"Not in the spectra: {'; '.join(said)}."] if said else []
 
 
 def edges_of(spectra: list[Spectrum]) -> Array:

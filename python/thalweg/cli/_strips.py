@@ -10,7 +10,7 @@ from matplotlib.ticker import MaxNLocator
 
 from thalweg.cli._fitting import shorten
 from thalweg.cli._signals import Signals
-from thalweg.cli._spectra import Spectrum, edges_of
+from thalweg.cli._spectra import Spectrum, edges_of, left_out_of
 
 _MOST_NAME = 20  # characters of a name beside a strip, so that the strip has room
 
@@ -26,9 +26,11 @@ class Strips:
     are_counts: bool
     limits: tuple[float, float]
     names: list[str] = field(default_factory=list)  # that stand beside the strips
+    left_out: list[str] = field(default_factory=list)  # sentences about what they do not show
 
 
-def spectrum_strips(spectra: list[Spectrum], colours: dict[str, str]) -> Strips:
+def spectrum_strips(spectra: list[Spectrum], colours: dict[str, str], names: dict[str, str]) -> Strips:
+    """names: of tables, as they stand in the picture."""
     edges = edges_of(spectra)
     width = edges[1] - edges[0]
 
@@ -36,20 +38,18 @@ def spectrum_strips(spectra: list[Spectrum], colours: dict[str, str]) -> Strips:
         counts = np.histogram(spectra[index].values, edges)[0]
         axes.stairs(counts, edges, color=colour, lw=1.0, fill=True, alpha=0.25)
         axes.stairs(counts, edges, color=colour, lw=1.0)
-        if hidden := len(spectra[index].values) - int(counts.sum()):
-            said = f"{hidden:,} outside"
-            axes.text(0.99, 0.95, said, transform=axes.transAxes, ha="right", va="top", fontsize=7, color="#666666")
 
-    names = [each.table for each in spectra]
+    tables = [each.table for each in spectra]
     return Strips(
         "Energy spectrum",
         spectra[0].quantity + (f" ({spectra[0].unit})" if spectra[0].unit else ""),
         f"records per {width:,.10g} {spectra[0].unit}".rstrip(),
-        names,
-        [colours[name] for name in names],
+        tables,
+        [colours[table] for table in tables],
         draw,
         True,
         (float(edges[0]), float(edges[-1])),
+        left_out=left_out_of(spectra, edges, names),
     )
 
 

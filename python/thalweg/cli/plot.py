@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import typer
 
@@ -30,6 +30,7 @@ from thalweg.cli._spectra import Energy, spectrum_of
 
 EXAMPLES = ["thalweg plot run.h5", "thalweg plot run.h5 --what spectrum --table ch0 --table ch1 --out spectrum.png"]
 _MOST_TABLES = 12
+_Drawn = TypeVar("_Drawn")
 _NEEDS = "waveform, energy or timestamp"
 
 
@@ -92,7 +93,7 @@ def plot(
         raise UsageError(f"cannot write a plot to {target} (plots are PNG files): give a name that ends in .png")
     if not what and table in ([], ["events"]) and "events" in run and _events.is_events(run["events"]):
         _save(target, lambda: _events.draw_events(target, Path(file).name, run["events"], rows))
-        _report(json, target, ["events"], _events.PANELS, {}, "", run)
+        _report(json, target, ["events"], _events.PANELS, {}, [], run)
         return exit_code(run.problems, allow_missing)
     found = _signals(run, file, table, waveform)
     shown = found[:_MOST_TABLES]
@@ -100,16 +101,15 @@ def plot(
         each for signals in shown if _wants(what, What.spectrum) and (each := spectrum_of(signals, energy, rows))
     ]
     panels = _panels(file, shown, bool(spectra), what)
-    remarks = [f"Tables: the first {len(shown)} of {len(found)}."] if len(found) > len(shown) else []
+    choice = f"Tables: the first {len(shown)} of {len(found)}. Choose others with --table."
+    remarks = [choice] if len(found) > len(shown) else []
     if spectra and any(len(signals.table) > rows for signals in shown):
         remarks.append(f"Energies: of the first {rows:,} records of each table.")
-    if run.is_open:
-        remarks.append("The run was not complete.")
-    _save(target, lambda: draw(target, Path(file).name, shown, spectra, panels, pulses, remarks))
-    left_out = f" (the first {len(shown)} of {len(found)} tables; choose with --table)"
-    hidden = left_out if len(found) > len(shown) else ""
+    of_run = ["The run was not complete."] if run.is_open else []
+    said = _save(target, lambda: draw(target, Path(file).name, shown, spectra, panels, pulses, remarks + of_run))
     sources = {each.table: each.source for each in spectra}
-    _report(json, target, [signals.name for signals in shown], panels, sources, hidden, run)
+    left_out = [each for each in said if each not in of_run]
+    _report(json, target, [signals.name for signals in shown], panels, sources, left_out, run)
     return exit_code(run.problems, allow_missing)
 
 
@@ -119,17 +119,17 @@ def _report(
     names: list[str],
     panels: list[str],
     energies: dict[str, str],
-    hidden: str,
+    left_out: list[str],
     run: thalweg.Run,
 ) -> None:
-    note = not_complete(run)
+    notes = [*left_out, *filter(None, [not_complete(run)])]
     if json:
         facts = {"path": str(target), "tables": names, "panels": panels, "energies": energies}
-        print_json({**facts, "notes": [note] if note else [], "problems": as_json(run.problems)})
+        print_json({**facts, "notes": notes, "problems": as_json(run.problems)})
     else:
         kinds = ", ".join(dict.fromkeys(energies.values()))
         of_what = f" The energies are from {kinds}." if kinds else ""
-        answer(f"{target} shows {', '.join(panels)} of {', '.join(names)}{hidden}.{of_what}", *filter(None, [note]))
+        answer(f"{target} shows {', '.join(panels)} of {', '.join(names)}.{of_what}", *notes)
 
 
 def _wants(what: list[What], panel: What) -> bool:
@@ -153,9 +153,9 @@ def _panels(file: str, found: list[Signals], has_spectra: bool, what: list[What]
     return panels
 
 
-def _save(target: Path, draw: Callable[[], None]) -> None:
+def _save(target: Path, draw: Callable[[], _Drawn]) -> _Drawn:
     try:
-        draw()
+        return draw()
     except OSError as error:
         raise thalweg.SystemError(error.errno, f"cannot write {target} ({error.strerror})") from None
 
