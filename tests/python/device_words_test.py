@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 from recording import THALWEG, wait_for
@@ -145,3 +146,47 @@ def test_an_error_of_a_slow_instrument_is_said_with_its_line(folder: Path) -> No
     problem = said("record", "--device", device, "--duration", "3s", "--quiet", code=0)
     why = "ZeroDivisionError: division by zero, at stage.py:6"
     assert problem.count(f"stage:Stage gives no values ({why}): it is opened again") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "end"),
+    [
+        (("--source", "card:Card", "--rate", "800"), "digitizer); write --setting rate=800\n"),
+        (("--device", '{source = "card:Card"}', "--rate", "800"), "; write rate = 800 in the table of the device\n"),
+        (("--source", "card:Card", "--channels", "3"), "(only with --source digitizer)\n"),
+        (("--source", "crad:Card", "--rate", "800"), "(only with --source digitizer)\n"),
+    ],
+)
+def test_an_option_that_is_a_setting_of_the_class_is_named_as_one(folder: Path, words: Any, end: str) -> None:
+    card(folder)
+    (folder / "card.py").write_text((folder / "card.py").read_text().replace("gain=1", "gain=1, rate=1000.0"))
+    problem = said("record", *words, code=2)
+    assert f"{words[2]} cannot be given with --source c" in problem
+    assert problem.endswith(end)
+    assert not (folder / "run.h5").exists()
+
+
+LOOKED = (
+    "source crad:Card cannot be loaded (there is no module 'crad' in {folder}, in PYTHONPATH, which is {folder}, or "
+    "among installed packages): check the name (did you mean 'card'?), or put its folder into PYTHONPATH\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("source", "problem"),
+    [
+        ("card.py:Card", "source card.py:Card is no module (it names a file): write card:Card\n"),
+        ("./card.py:Card", "source card.py:Card is no module (it names a file): write card:Card\n"),
+        (
+            "other/card.py:Card",
+            "(it names a file): write card:Card, and start in other, or put this folder into PYTHONPATH\n",
+        ),
+        ("crad:Card", LOOKED),
+        ("card:Crad", "source card:Crad cannot be loaded (module 'card' has no attribute 'Crad'): give module:Class\n"),
+        ("needs:Card", "source needs:Card cannot be loaded (No module named 'absent'): give module:Class\n"),
+    ],
+)
+def test_where_a_class_was_looked_for_is_said(folder: Path, source: str, problem: str) -> None:
+    card(folder)
+    (folder / "needs.py").write_text("import absent\n")
+    assert said("record", "--source", source, code=2).endswith(problem.format(folder=folder))

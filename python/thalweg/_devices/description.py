@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import inspect
 import json
+import os
 import pkgutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 from thalweg._base.errors import UsageError
@@ -75,6 +77,9 @@ def load_class(name: str, *, is_slow: bool = False) -> Callable[..., Any]:
     if there is none.
 
     is_slow: it is to have the calls of a slow instrument."""
+    module, _, in_module = name.partition(":")
+    if in_module and module.endswith(".py"):
+        raise UsageError(_of_file(Path(module), in_module))
     if is_library(name):
         if is_slow:
             raise UsageError(f"source {name} is no slow instrument (it is a library in C): leave out kind")
@@ -83,6 +88,8 @@ def load_class(name: str, *, is_slow: bool = False) -> Callable[..., Any]:
         try:
             found = pkgutil.resolve_name(name)
         except (ImportError, AttributeError, ValueError) as error:
+            if isinstance(error, ModuleNotFoundError) and error.name and f"{module}.".startswith(f"{error.name}."):
+                raise UsageError(_not_found(name, error.name)) from None
             raise UsageError(f"source {name} cannot be loaded ({error}): give module:Class") from None
     else:
         found = next(iter(metadata.entry_points(group=ENTRY_POINTS, name=name))).load()
@@ -95,6 +102,24 @@ def load_class(name: str, *, is_slow: bool = False) -> Callable[..., Any]:
     raise UsageError(f"source {name} has no {', no '.join(missing)}: `thalweg.sources.{needed}` lists what it needs")
 
 
+def _of_file(file: Path, in_module: str) -> str:
+    """Says how a class in a file is named."""
+    where = "" if file.parent == Path() else f", and start in {file.parent}, or put this folder into PYTHONPATH"
+    return f"source {file}:{in_module} is no module (it names a file): write {file.stem}:{in_module}{where}"
+
+
+def _not_found(name: str, module: str) -> str:
+    """Says where the module of a class was looked for."""
+    set_to = os.environ.get("PYTHONPATH", "")
+    folders = [os.getcwd(), *filter(None, set_to.split(os.pathsep))]
+    beside = sorted({file.stem for folder in folders for file in Path(folder).glob("*.py")})
+    of_path = f"in PYTHONPATH, which is {set_to}" if set_to else "in PYTHONPATH, which is not set"
+    return (
+        f"source {name} cannot be loaded (there is no module '{module}' in {folders[0]}, {of_path}, or among installed "
+        f"packages): check the name{likely(module, beside)}, or put its folder into PYTHONPATH"
+    )
+
+
 def _missing_calls(found: Any, is_slow: bool) -> list[str]:
     calls: Sequence[str] = _SLOW_CALLS if is_slow else _CALLS
     if is_slow and callable(getattr(found, "changes", None)):
@@ -102,11 +127,17 @@ def _missing_calls(found: Any, is_slow: bool) -> list[str]:
     return [call for call in calls if not callable(getattr(found, call, None))]
 
 
+def settings_of(maker: Callable[..., Any]) -> list[str]:
+    """Returns the names of the settings that a constructor has."""
+    parameters = inspect.signature(maker).parameters.values()
+    return [each.name for each in parameters if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)]
+
+
 def check_settings(source: str, maker: Callable[..., Any], settings: Mapping[str, Any]) -> None:
     """Raises UsageError if the constructor does not take these settings, or needs others."""
     parameters = inspect.signature(maker).parameters.values()
+    known = settings_of(maker)
     if not any(each.kind is each.VAR_KEYWORD for each in parameters):
-        known = [each.name for each in parameters if each.kind is not each.VAR_POSITIONAL]
         for name in settings:
             if name not in known:
                 raise UsageError(f"{source} has no setting '{name}'{_setting_meant(name, known)}")

@@ -42,13 +42,21 @@ def options_of_others(sources: Iterable[str]) -> set[str]:
 
 def own_options(options: "RecordOptions", source: str) -> tuple[str, ...]:
     """Returns the options of a source that is built in. Raises UsageError if one of another source is given."""
-    of_source = _OWN.get(source, ())
-    for name in dict.fromkeys(name for names in _OWN.values() for name in names):
-        if name not in of_source and getattr(options, name) != getattr(type(options), name):
-            option = "--" + name.replace("_", "-")
-            owners = " or ".join(own for own, names in _OWN.items() if name in names)
-            raise UsageError(f"{option} cannot be given with --source {options.source} (only with --source {owners})")
-    return of_source
+    if name := given_of_others(options, source):
+        raise UsageError(refusal(options, name))
+    return _OWN.get(source, ())
+
+
+def given_of_others(options: "RecordOptions", source: str) -> str:
+    """Returns the name of an option that is given and that only other sources have, or an empty text."""
+    names = dict.fromkeys(name for names in _OWN.values() for name in names if name not in _OWN.get(source, ()))
+    return next((name for name in names if getattr(options, name) != getattr(type(options), name)), "")
+
+
+def refusal(options: "RecordOptions", name: str) -> str:
+    option = "--" + name.replace("_", "-")
+    owners = " or ".join(own for own, names in _OWN.items() if name in names)
+    return f"{option} cannot be given with --source {options.source} (only with --source {owners})"
 
 
 def settings(options: "RecordOptions") -> dict[str, Any]:

@@ -5,6 +5,7 @@ import json
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any
 
 from thalweg._base import quantities
@@ -12,9 +13,10 @@ from thalweg._base.errors import UsageError
 from thalweg._base.suggestion import suggestion
 from thalweg._devices.c_source import is_library
 from thalweg._devices.description import OF_RECORDER, names_of_plug_ins
+from thalweg._devices.known_settings import known_settings
 from thalweg._recording.options import DeviceLoss, RecordOptions, SourceKind
 from thalweg._recording.pulses import pulse_settings
-from thalweg._recording.source import own_options
+from thalweg._recording.source import given_of_others, own_options, refusal
 
 _CHANGE = "change"
 # What a card holds when it is stopped was taken while it was read, so handing it out takes about as long.
@@ -139,7 +141,9 @@ def _device(options: RecordOptions, known: Mapping[str, str], settings: dict[str
             "library ./library.so"
         )
     others = dataclasses.replace(options, source=source)
-    own_options(dataclasses.replace(others, features="", waveforms=RecordOptions.waveforms), "")
+    plain = dataclasses.replace(others, features="", waveforms=RecordOptions.waveforms)
+    if option := given_of_others(plain, ""):
+        raise UsageError(refusal(others, option) + _as_setting(others, option))
     loss = known.get("on-loss", options.on_device_loss)
     if loss not in list(DeviceLoss):
         raise UsageError(f"'on-loss' of device '{title}' is '{loss}'{suggestion(loss, DeviceLoss)}")
@@ -155,6 +159,18 @@ def _device(options: RecordOptions, known: Mapping[str, str], settings: dict[str
         )
     features = pulse_settings(others).get("features")
     return DeviceSpec(source, name, settings, DeviceLoss(loss), deadline_s, opening_s, features=features)
+
+
+def _as_setting(options: RecordOptions, name: str) -> str:
+    """Returns the end of the sentence about an option that a class cannot have, if it has such a setting."""
+    if name not in known_settings(options.source):
+        return ""
+    given = getattr(options, name)
+    value = given.value if isinstance(given, Enum) else given
+    setting = f"{name}={value}"
+    if not options.device:
+        return f"; write --setting {setting}"
+    return f"; write {name} = {json.dumps(_setting(setting)[1])} in the table of the device"
 
 
 def _deadline_s(what: str, text: str) -> float:
