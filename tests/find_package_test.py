@@ -73,6 +73,37 @@ def test_every_public_header_compiles_and_links(installed: Path, build_project, 
     assert run(build_project(project) / "main") == "1\n"
 
 
+@pytest.mark.parametrize(
+    ("member", "type_", "said"),
+    [
+        (
+            "std::array<Inner, 2>",
+            "inner_type()",
+            "there are no columns of arrays of structs; use a std::vector of them",
+        ),
+        ("std::optional<float>", "", "a member is a number, an enumeration, a std::string"),
+        ("Inner", "", "for which with() needs a StructType as third argument"),
+        ("float", "inner_type()", "the StructType is that of another struct"),
+    ],
+)
+def test_a_member_that_cannot_be_stored_is_said_by_the_compiler(
+    installed: Path, tmp_path: Path, member: str, type_: str, said: str
+) -> None:
+    (tmp_path / "main.cc").write_text(
+        "#include <thalweg/thalweg.h>\n#include <optional>\n"
+        "struct Inner { float x; };\n"
+        'auto inner_type() { return thalweg::dataset::struct_type<Inner>().with("x", &Inner::x); }\n'
+        f"struct Row {{ {member} value; }};\n"
+        f'int main() {{ thalweg::dataset::struct_type<Row>().with("value", &Row::value{", " + type_ if type_ else ""})'
+        '.table("rows"); }\n'
+    )
+    compiler = shutil.which("c++") or pytest.skip("there is no C++ compiler")
+    words = [compiler, "-std=c++20", "-fsyntax-only", f"-I{installed}/include", tmp_path / "main.cc"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=600, check=False)
+    errors = [line for line in done.stderr.splitlines() if "error:" in line]
+    assert said in errors[0]
+
+
 def test_the_page_about_cpp_runs_as_it_stands(installed: Path, repository: Path, tmp_path: Path) -> None:
     """Its first CMakeLists.txt, and its commands but the one that installs."""
     page = (repository / "docs/reference/cpp.md").read_text()

@@ -71,10 +71,10 @@ void bind_client_options(nb::module_& module) {
 
 void bind_counters(nb::module_& module) {
     using C = ClientCounters;
-    bind_record<&C::events, &C::complete, &C::incomplete, &C::absent, &C::cleared, &C::evicted, &C::lost,
-                &C::parts_lost, &C::left_behind, &C::again, &C::duplicates, &C::too_late, &C::fragments, &C::bytes,
-                &C::wrong, &C::reconnects, &C::tokens_read, &C::gaps, &C::refused_clears, &C::max_outstanding_bytes>(
-        module, "ClientCounters")
+    bind_record<&C::events, &C::complete, &C::incomplete, &C::overflowing, &C::flagged, &C::absent, &C::cleared,
+                &C::evicted, &C::lost, &C::parts_lost, &C::left_behind, &C::again, &C::duplicates, &C::too_late,
+                &C::fragments, &C::bytes, &C::wrong, &C::reconnects, &C::tokens_read, &C::gaps, &C::refused_clears,
+                &C::max_outstanding_bytes>(module, "ClientCounters")
         .doc() =
         "Counts what a client has got. `events` were handed on; every other event of a range is absent, cleared "
         "by another collector, evicted, lost, or a duplicate.";

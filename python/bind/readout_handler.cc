@@ -32,8 +32,8 @@ void bind_report(nb::module_& module) {
         .def_prop_ro("built", &G::built)
         .def("balances", &G::balances);
     using B = BuilderCounters;
-    bind_record<&B::blocks, &B::foreign_blocks, &B::bad_headers, &B::busy_ns, &B::cpu_ns, &B::bad_pointers>(
-        module, "BuilderCounters");
+    bind_record<&B::blocks, &B::foreign_blocks, &B::foreign_elink, &B::bad_headers, &B::busy_ns, &B::cpu_ns,
+                &B::bad_pointers>(module, "BuilderCounters");
     using R = Handler::Report;
     bind_record<&R::run, &R::groups, &R::builder, &R::cards_gone, &R::server_cpu_ns, &R::fragments_sent, &R::bytes_sent,
                 &R::ended>(module, "HandlerReport")

@@ -17,7 +17,7 @@ ORDINARY = {
         *("source_id", "complete", "incomplete", "newest_event", "open_events", "fill", "streams", "built"),
         *("cleared", "skipped", "kept", "discarded"),
     },
-    "BuilderCounters": {"blocks", "busy_ns", "cpu_ns"},
+    "BuilderCounters": {"blocks", "busy_ns", "cpu_ns", "foreign_elink"},
 }
 
 
@@ -51,3 +51,9 @@ def test_every_count_of_something_wrong_is_a_problem(kind: str) -> None:
         assert made.problems() == [f"7 {count.replace('_', ' ')}"]
         assert made.as_json()["problems"] == made.problems()
         assert f"problems: 7 {count.replace('_', ' ')}" in made.sentences()
+
+
+def test_payloads_that_are_in_no_fragment_change_the_exit_code() -> None:
+    assert report().exit_code == 0
+    assert report(GroupReport={"overflows": 1}).exit_code == 1
+    assert report(GroupReport={"absent": 1}).exit_code == 0

@@ -195,6 +195,13 @@ std::uint64_t DmaWriter::backlog() const {
     return std::min((2 * count - *ahead) % (2 * count), count);
 }
 
+void check_has_no_reader(std::string const& name) {
+    try {
+        lock_buffer(name);
+    } catch (base::SystemError const&) { // there is no such buffer
+    }
+}
+
 DmaReader DmaReader::attach(std::string const& name) {
     DmaReader reader;
     reader.lock_ = lock_buffer(name);

@@ -49,7 +49,9 @@ std::optional<HttpAnswer> refusal_of_control(HttpRequest const& request, Access 
                                "control_socket to [[handler]] and ask there\n"};
     if (request.authorization.size() == 1 && is_bearer_of(access.token, request.authorization[0])) return std::nullopt;
     return HttpAnswer{401,
-                      "control needs the token of this readout: send the header Authorization: Bearer TOKEN\n",
+                      request.authorization.empty()
+                          ? "control needs the token of this readout: send the header Authorization: Bearer TOKEN\n"
+                          : "what was sent is not the token of this readout: send Authorization: Bearer TOKEN once\n",
                       {{"WWW-Authenticate", "Bearer realm=\"thalweg\""}}};
 }
 

@@ -73,6 +73,7 @@ TEST(HttpAnswer, ControlNeedsTheToken) {
         ASSERT_TRUE(refused);
         EXPECT_EQ(refused->status, 401);
         EXPECT_EQ(refused->headers[0].first, "WWW-Authenticate");
+        EXPECT_EQ(refused->text.starts_with("what was sent is not the token"), !wrong.empty());
         EXPECT_EQ(refused->text.find("sesame"), std::string::npos);
     }
     request.is_local = true;

@@ -291,6 +291,10 @@ TEST(ReadoutConfig, HandlersDoNotShareWhatOnlyOneCanHave) {
     expect_refused("/handler/1", second({{"metrics", "127.0.0.1:7701"}}), "the same address, 127.0.0.1:7701");
     expect_refused("/handler/1", second({{"group", {{{"source_id", 0x11}, {"elinks", {1}}}}}}), "same source_id, 0x11");
     auto json = one_handler();
+    json["handler"][0]["listen"] = json["handler"][0]["metrics"] = "127.0.0.1:7700";
+    EXPECT_NE(refusal(json.dump()).find("two parts of handler 'dh0' have the same address, 127.0.0.1:7700"),
+              std::string::npos);
+    json = one_handler();
     json["handler"][0]["control_socket"] = "a.sock";
     json["handler"].push_back(second({{"control_socket", "a.sock"}}));
     EXPECT_NE(refusal(json.dump()).find("the same control_socket, a.sock"), std::string::npos);

@@ -132,6 +132,9 @@ class Distinct {
   public:
     void add(std::string const& what, std::string const& value, std::string const& handler) {
         auto const [owner, is_new] = owners_.emplace(std::pair(what, value), handler);
+        if (!is_new && owner->second == handler && what != "name")
+            base::fail_usage({fmt::format("two parts of handler '{}' have the same {}, {}", handler, what, value), "",
+                              what == "address" ? "give `listen` and `metrics` different ones" : "change one"});
         if (!is_new)
             base::fail_usage(
                 {fmt::format("handlers '{}' and '{}' have the same {}, {}", owner->second, handler, what, value)});

@@ -35,7 +35,10 @@ inline constexpr std::uint32_t kDuplicate = 1u << 9;     // a second packet of a
 inline constexpr std::uint32_t kBcidMismatch = 1u << 10; // streams disagree about the bunch crossing
 inline constexpr std::uint32_t kHookFailed = 1u << 11;   // a hook refused a packet or the fragment
 inline constexpr std::uint32_t kHookLate = 1u << 12;     // a hook took longer than its budget
-inline constexpr std::uint32_t kRelayed = 1u << 16;      // the payload is a whole fragment in another format
+// What went wrong with packets that came; a missing one has the bits before these.
+inline constexpr std::uint32_t kErrors =
+    kCrcError | kPacketError | kBusy | kTruncated | kOverflow | kDuplicate | kBcidMismatch | kHookFailed | kHookLate;
+inline constexpr std::uint32_t kRelayed = 1u << 16; // the payload is a whole fragment in another format
 inline constexpr std::uint32_t kTimeSlice =
     1u << 17; // `event` is a time slice; payloads are packed, each behind a PackedPayload
 inline constexpr std::uint32_t kRewritten = 1u << 18; // a hook replaced the payloads

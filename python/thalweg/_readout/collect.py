@@ -20,7 +20,7 @@ from thalweg._schema.tuning import Tuning
 from thalweg.readout import Counters
 
 _LOOK_S = 0.1
-_NO_RUN = "no handler has begun a run (one with --hold waits for POST /control/start, others for their card)"
+_NO_EVENT = "no handler has an event yet (their /readyz says whether they wait for a card, or for POST /control/start)"
 _CLOSE_TIMEOUT_NS = 120_000_000_000
 
 
@@ -166,6 +166,8 @@ class CollectorReport:
             "incomplete": counters.incomplete,
             "left out because they were incomplete": self.left_out,
             "absent": counters.absent,
+            "with payloads left out (they do not fit into fragment_bytes of their group)": counters.overflowing,
+            "with other status bits (errors of packets, or of hooks)": counters.flagged,
             "evicted before they were requested": counters.evicted,
             "lost with a handler": counters.lost,
             "unknown to all handlers (a gap)": counters.gaps,
@@ -363,8 +365,8 @@ class _Moment:
 
     @property
     def waiting(self) -> str:
-        """For what it waits; empty if all handlers are there, and in a run."""
-        return f"waiting for {self.waiting_for}" if self.waiting_for else "" if self.run else _NO_RUN
+        """For what it waits; empty if all handlers are there, and some event was given away."""
+        return f"waiting for {self.waiting_for}" if self.waiting_for else "" if self.run else _NO_EVENT
 
     def sentence(self, before: "_Moment", elapsed_s: float, is_ending: bool) -> str:
         seconds = max(self.time_s - before.time_s, 1e-9)

@@ -28,6 +28,7 @@ _DAMAGES = (
     *("sequence_gaps", "lost_blocks", "bad_blocks", "dropped_chunks", "undefined"),
     *("crc_errors", "errors", "truncated", "busy", "deaths"),
 )
+_NO_ROOM = "they do not fit into fragment_bytes of their group): raise it"
 _ODD_BUILDER_COUNTS = ("foreign_blocks", "bad_headers", "bad_pointers")
 
 
@@ -53,8 +54,9 @@ class HandlerReport:
 
     @property
     def exit_code(self) -> int:
-        """1 if fragments are lost or the books do not balance. Evicted fragments are not lost: `when_full` wants it."""
-        return 0 if self.counts.balances() and not self.lost else 1
+        """1 if fragments or payloads are lost, or the books do not balance. Evicted fragments are not lost: `when_full`
+        wants it."""
+        return 0 if self.counts.balances() and not self.lost and not self.of_groups("overflows") else 1
 
     @property
     def lost(self) -> int:
@@ -92,13 +94,18 @@ class HandlerReport:
             said.append(f"the card stopped sending {times(counts.cards_gone)}")
         if skipped := self.of_groups("skipped"):
             said.append(f"{skipped:,} fragments were skipped (no collector requested their events in time)")
+        if left_out := self.of_groups("overflows"):
+            said.append(f"{left_out:,} payloads are in no fragment ({_NO_ROOM}")
         if discarded := self._discarded:
-            said.append(
-                f"{discarded:,} fragments are discarded (the run is over, and no collector has fetched their events): "
-                "stop collectors after handlers, or give them more time with --drain"
-            )
+            said.append(f"{discarded:,} fragments are discarded (the run is over, and {self._why_discarded}")
         said.append(self._books())
         return said
+
+    @property
+    def _why_discarded(self) -> str:
+        if not self.counts.fragments_sent:
+            return "no collector has fetched any event): start a collector for each run, before it is over"
+        return "no collector has fetched their events): stop collectors after handlers, or give them time with --drain"
 
     def problems(self) -> list[str]:
         """Returns each count of what should not be, with its name. The data are there and marked, or were never ours,
@@ -260,13 +267,16 @@ class Serving:
             self._reports[-1] = replace(self._reports[-1], counts=counts)
 
     def _watch(self, stop: Stop) -> None:
-        recent, told = Recent[_Moment](), ""
+        recent, told, run_with_overflow = Recent[_Moment](), "", 0
         while not stop:
             time.sleep(_LOOK_S)
             now = _Moment.of(self._handler)
             if now.state in ("running", "paused") and now.trouble != told:
                 told = now.trouble
                 self._live.say(told or "the card is back")
+            if now.overflows and now.run != run_with_overflow:
+                run_with_overflow = now.run
+                self._live.say(f"payloads are left out of fragments ({_NO_ROOM}")
             show(self._live, self._notifier, now.sentence(recent.since(now), time.monotonic() - self._begin_s))
 
     @contextlib.contextmanager
@@ -334,6 +344,8 @@ class _Moment:
     time_s: float
     state: str
     trouble: str
+    run: int
+    overflows: int
     events: int
     packets: int
     incomplete: int
@@ -350,6 +362,8 @@ class _Moment:
             time_s=time.monotonic(),
             state=handler.state,
             trouble=trouble,
+            run=report.run,
+            overflows=sum(group.overflows for group in groups),
             events=max((group.complete + group.incomplete for group in groups), default=0),
             packets=sum(stream.packets for group in groups for stream in group.streams),
             incomplete=sum(group.incomplete for group in groups),

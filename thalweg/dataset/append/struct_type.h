@@ -80,13 +80,17 @@ template <class Value, class Inner> model::Field field_of(std::string name, Inne
         field.kind = model::Kind::list;
         field.members = {field_of<typename ElementOf<Value>::Type>("", inner)};
     } else if constexpr (!std::is_same_v<Inner, NoStruct>) {
-        static_assert(std::is_same_v<typename Inner::Struct, Value>, "the StructType is that of another struct");
+        using Item = typename ArrayOf<Value>::Item;
+        static_assert(!std::is_same_v<typename Inner::Struct, Item> || std::is_same_v<Item, Value>,
+                      "there are no columns of arrays of structs; use a std::vector of them");
+        static_assert(std::is_same_v<typename Inner::Struct, Item>, "the StructType is that of another struct");
         field.kind = model::Kind::record;
         field.members = inner.fields();
     } else {
         using Item = typename ArrayOf<Value>::Item;
         static_assert(is_number<Item>(),
-                      "give a StructType for a member that is a struct, as third argument of with()");
+                      "a member is a number, an enumeration, a std::string, an array or a std::vector of these, or a "
+                      "struct or a std::vector of structs, for which with() needs a StructType as third argument");
         field.scalar = scalar_of<Item>();
         field.shape = ArrayOf<Value>::shape();
     }

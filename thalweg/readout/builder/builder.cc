@@ -177,7 +177,7 @@ void Builder::store_position(BuildThread& thread, std::uint64_t cursor) {
 // Returns where the walk stopped: at `end`, or at a block for which a ring has no room.
 std::uint64_t Builder::walk(BuildThread& thread, bool counts_strangers, std::uint64_t begin, std::uint64_t end) {
     auto const format = reader_.format();
-    std::uint64_t blocks = 0, foreign = 0, bad = 0, next = begin;
+    std::uint64_t blocks = 0, foreign = 0, foreign_elink = 0, bad = 0, next = begin;
     auto const is_own = [&](std::uint16_t elink) { return thread.owners[elink].group != nullptr; };
     auto const take = [&](std::byte const* block, felix::BlockHeader const& header) {
         auto const owner = thread.owners[header.elink];
@@ -185,7 +185,7 @@ std::uint64_t Builder::walk(BuildThread& thread, bool counts_strangers, std::uin
         if (header.magic != format.magic) {
             ++bad;
         } else if (owner.group == nullptr) {
-            foreign += !known_[header.elink];
+            if (!known_[header.elink]) ++foreign, foreign_elink = header.elink;
         } else {
             if (!owner.group->has_room()) {
                 thread.full = owner.group;
@@ -206,6 +206,7 @@ std::uint64_t Builder::walk(BuildThread& thread, bool counts_strangers, std::uin
     thread.blocks.add(blocks);
     if (counts_strangers) {
         thread.foreign_blocks.add(foreign);
+        if (foreign != 0) thread.foreign_elink.set(foreign_elink);
         thread.bad_headers.add(bad);
     }
     return position;
@@ -248,6 +249,7 @@ BuilderCounters Builder::counters() const {
     for (auto const& thread : threads_) {
         sum.blocks += thread->blocks.get();
         sum.foreign_blocks += thread->foreign_blocks.get();
+        sum.foreign_elink = std::max(sum.foreign_elink, thread->foreign_elink.get());
         sum.bad_headers += thread->bad_headers.get();
         sum.busy_ns = std::max(sum.busy_ns, thread->busy_ns.get());
         sum.cpu_ns += thread->cpu_ns.get();

@@ -27,6 +27,7 @@ struct BuilderOptions {
 struct BuilderCounters {
     std::uint64_t blocks = 0;         // blocks of the groups' e-links
     std::uint64_t foreign_blocks = 0; // blocks of e-links that belong to no group
+    std::uint64_t foreign_elink = 0;  // that of the last one
     std::uint64_t bad_headers = 0;    // blocks with another magic number
     std::uint64_t busy_ns = 0;        // time for which a full index stopped the reading, of the thread that waited most
     std::uint64_t cpu_ns = 0;         // CPU time of all threads
@@ -68,7 +69,7 @@ class Builder {
         Group* full = nullptr;                   // the group that had no room at the last try
         std::atomic<std::uint64_t> position = 0; // this thread needs no block before it
         std::uint64_t clock_ns = 0;              // the clock of its groups when the thread ended
-        base::SharedNumber blocks, foreign_blocks, bad_headers, busy_ns, cpu_ns;
+        base::SharedNumber blocks, foreign_blocks, foreign_elink, bad_headers, busy_ns, cpu_ns;
         std::jthread thread;
     };
 

@@ -15,8 +15,9 @@ namespace {
 constexpr std::uint64_t kTurnNs = 2'000'000;          // the longest wait of a turn without events
 constexpr std::uint64_t kLookIntervalNs = 50'000'000; // between two checks for silent and absent handlers
 constexpr std::uint64_t kGreetingNs = 3'000'000'000;  // to connect, and to be welcomed
-constexpr std::uint64_t kPartingNs = 1'000'000'000;   // to send the bye
-constexpr int kMessagesPerTurn = 16;                  // then the next connection is served
+constexpr auto kNoWelcome = "it sends no welcome, as the port of its metrics would";
+constexpr std::uint64_t kPartingNs = 1'000'000'000; // to send the bye
+constexpr int kMessagesPerTurn = 16;                // then the next connection is served
 // The limit of connections to a handler that are not greeted yet: a handler accepts few connections without a hello.
 constexpr std::size_t kMostComing = 64;
 
@@ -202,7 +203,7 @@ void Client::State::serve(HandlerConnection& connection, transport::Ready const&
 void Client::State::look_after(HandlerConnection& connection, std::uint64_t now) {
     auto& link = connection.link;
     auto& handler = handlers[connection.handler];
-    if (connection.is_coming() && now > link.since_ns() + kGreetingNs) link.fail("it sends no welcome");
+    if (connection.is_coming() && now > link.since_ns() + kGreetingNs) link.fail(kNoWelcome);
     if (link.phase() != ClientLink::Phase::away) return;
     if (connection.was_up) connection_lost(connection);
     if (handler.away_since_ns == 0) handler.away_since_ns = now;
@@ -242,11 +243,15 @@ void Client::State::look_for_silence(std::uint64_t now) {
 
 void Client::State::publish_away() {
     std::vector<AwayHandler> away;
+    auto const now = base::monotonic_ns();
     for (auto const& handler : handlers) {
         if (handler.away_since_ns == 0) continue;
         auto const& why = handler.first_connection().link.failure();
+        bool const is_silent = why.empty() && now - handler.away_since_ns > kGreetingNs;
         away.push_back({.address = handler.address,
-                        .why = why.empty() ? "it has sent no welcome yet" : why,
+                        .why = is_silent     ? kNoWelcome
+                               : why.empty() ? "it has sent no welcome yet"
+                                             : why,
                         .was_met = handler.welcome.instance != 0,
                         .may_leave = ended});
     }
@@ -317,6 +322,8 @@ std::vector<trace::Sample> Client::samples() const {
     std::vector<trace::Sample> samples{
         counter("events", "Events handed on.", now.events),
         counter("incomplete_events", "Events handed on with something missing.", now.incomplete),
+        counter("overflowing_events", "Events handed on without a payload that did not fit.", now.overflowing),
+        counter("flagged_events", "Events handed on with status bits of errors.", now.flagged),
         counter("absent_events", "Events without any packet.", now.absent),
         counter("evicted_events", "Events that were evicted before they were asked for.", now.evicted),
         counter("lost_events", "Events that were lost with a handler.", now.lost),

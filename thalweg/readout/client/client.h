@@ -78,10 +78,12 @@ struct ClientCounters {
     std::uint64_t events = 0; // handed on: complete + incomplete
     std::uint64_t complete = 0;
     std::uint64_t incomplete = 0;
-    std::uint64_t absent = 0;     // events that no handler has seen
-    std::uint64_t cleared = 0;    // events that a collector has already
-    std::uint64_t evicted = 0;    // events of which all parts were evicted
-    std::uint64_t lost = 0;       // events that went with a restarted handler, or that it did not send
+    std::uint64_t overflowing = 0; // events handed on without a payload that did not fit into its fragment
+    std::uint64_t flagged = 0;     // events handed on with other status bits that say that something was wrong
+    std::uint64_t absent = 0;      // events that no handler has seen
+    std::uint64_t cleared = 0;     // events that a collector has already
+    std::uint64_t evicted = 0;     // events of which all parts were evicted
+    std::uint64_t lost = 0;        // events that went with a restarted handler, or that it did not send
     std::uint64_t parts_lost = 0; // parts of one handler that were lost in the same ways, of events that were handed on
     std::uint64_t left_behind = 0; // events of ranges that another handler than the first one gave
     std::uint64_t again = 0;       // events of ranges that another collector had before

@@ -40,6 +40,8 @@ bool EventAssembler::hand_on(ClientRange& range, std::uint64_t count, EventSink 
         }
         ++counters_.events;
         ++(event_.state == EventState::complete ? counters_.complete : counters_.incomplete);
+        counters_.overflowing += (status_ & kOverflow) != 0;
+        counters_.flagged += (status_ & kErrors & ~kOverflow) != 0;
         if (event_.state != EventState::complete) note_missing(range, index);
         counters_.fragments += fragments_.size();
         counters_.bytes += event_bytes_;
@@ -67,7 +69,7 @@ bool EventAssembler::is_too_late(ClientRange const& range, std::uint64_t index) 
 // Collects what all handlers have of one event. Returns false if there is nothing, and counts why.
 bool EventAssembler::put_together(ClientRange const& range, std::uint64_t index) {
     fragments_.clear();
-    event_bytes_ = 0;
+    event_bytes_ = status_ = 0;
     JoinedState joined;
     auto const wrong_before = counters_.wrong;
     for (std::size_t handler = 0; handler < handlers_; ++handler) {
@@ -108,6 +110,7 @@ void EventAssembler::read_fragments(EventPart const& part) {
             rest = rest.subspan(bytes);
             if (view.header().event == event_.event && view.header().run == event_.run) {
                 event_bytes_ += bytes;
+                status_ |= view.header().status;
             } else {
                 fragments_.pop_back();
                 ++counters_.wrong;

@@ -39,6 +39,7 @@ class EventAssembler {
     Event event_; // the event that is assembled
     std::vector<FragmentView> fragments_;
     std::uint64_t event_bytes_ = 0; // size of these fragments
+    std::uint32_t status_ = 0;      // their bits together
 };
 
 } // namespace thalweg::readout

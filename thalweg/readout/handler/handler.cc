@@ -24,9 +24,14 @@ std::uint64_t remaining_ns(std::uint64_t end_ns) {
     return end_ns > now ? end_ns - now : 0;
 }
 
+bool is_gone(felix::DmaReader const& reader) {
+    return !reader.stopped() && reader.heartbeat_age_ns() > felix::kCardGoneNs;
+}
+
 void add(BuilderCounters& sum, BuilderCounters const& more) {
     sum.blocks += more.blocks;
     sum.foreign_blocks += more.foreign_blocks;
+    sum.foreign_elink = std::max(sum.foreign_elink, more.foreign_elink);
     sum.bad_headers += more.bad_headers;
     sum.busy_ns += more.busy_ns;
     sum.cpu_ns += more.cpu_ns;
@@ -85,14 +90,21 @@ void Handler::require(std::initializer_list<ReadoutState> states, char const* ve
 void Handler::configure() {
     require({ReadoutState::initial, ReadoutState::stopped}, "be configured");
     if (!config_.hook.library.empty() && !hook_) hook_ = HookLibrary::load(config_.hook);
-    if (!server_) {
-        auto const pin = [processors = config_.serve_processors](std::uint32_t thread) {
-            if (thread < processors.size()) machine::pin_this_thread(processors[thread]);
-        };
-        server_ = std::make_unique<Server>(config_.server, instance_, config_.name, pin);
-    }
+    if (!server_) server_ = listen();
     state_ = ReadoutState::configured;
     server_->set_state(ReadoutState::configured);
+}
+
+std::unique_ptr<Server> Handler::listen() const {
+    auto const pin = [processors = config_.serve_processors](std::uint32_t thread) {
+        if (thread < processors.size()) machine::pin_this_thread(processors[thread]);
+    };
+    try {
+        return std::make_unique<Server>(config_.server, instance_, config_.name, pin);
+    } catch (base::SystemError const&) { // another address would not help a second handler of one buffer
+        felix::check_has_no_reader(config_.buffer);
+        throw;
+    }
 }
 
 felix::DmaReader Handler::wait_for_card(std::uint64_t timeout_ns) const {
@@ -360,7 +372,7 @@ std::string Handler::not_ready() const {
     auto const& reader = run_->builder->reader();
     auto trouble = trouble_of_card();
     if (trouble.empty()) return reader.stopped() ? fmt::format("the card of {} has stopped", config_.buffer) : "";
-    if (!run_->problem.empty()) return trouble;
+    if (!run_->problem.empty() || !is_gone(reader)) return trouble;
     return fmt::format("{}: no sign of life for {:.1f} s", trouble,
                        static_cast<double>(reader.heartbeat_age_ns()) * 1e-9);
 }
@@ -372,9 +384,11 @@ std::string Handler::trouble() const {
 
 std::string Handler::trouble_of_card() const {
     if (!run_->problem.empty()) return run_->problem;
-    auto const& reader = run_->builder->reader();
-    bool const is_gone = !reader.stopped() && reader.heartbeat_age_ns() > felix::kCardGoneNs;
-    return is_gone ? fmt::format("the card of {} is gone", config_.buffer) : "";
+    if (is_gone(run_->builder->reader())) return fmt::format("the card of {} is gone", config_.buffer);
+    auto const counts = run_->counters();
+    if (counts.blocks != 0 || counts.foreign_blocks == 0) return "";
+    return fmt::format("the card of {} sends only blocks of e-links that are in no group, such as {}: correct `elinks`",
+                       config_.buffer, counts.foreign_elink);
 }
 
 } // namespace thalweg::readout

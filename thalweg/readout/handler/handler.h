@@ -69,8 +69,8 @@ class Handler {
     // Returns why nothing is read (the state and what would change it, a card that is not there or gone), or an empty
     // text if all is well.
     std::string not_ready() const;
-    // Returns what is wrong with the card of a run: it is gone, or the next one cannot be used; an empty text if
-    // nothing is. Unlike the text of `not_ready`, it stays the same while nothing changes.
+    // Returns what is wrong with the card of a run: it is gone, the next one cannot be used, or it sends nothing of a
+    // group; an empty text if nothing is. Unlike the text of `not_ready`, it stays the same while nothing changes.
     std::string trouble() const;
     std::vector<trace::Sample> samples() const;
 
@@ -82,6 +82,7 @@ class Handler {
     void begin_run(std::uint32_t number, std::uint64_t timeout_ns);
     void note_first_start();
     void note_start(std::string text);
+    std::unique_ptr<Server> listen() const;
     std::string why_idle(ReadoutState state) const;
     std::string trouble_of_card() const THALWEG_REQUIRES(run_mutex_);
     felix::DmaReader wait_for_card(std::uint64_t timeout_ns) const;

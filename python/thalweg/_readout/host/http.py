@@ -212,6 +212,8 @@ def _answering(pages: Pages, admission: Admission, names: _core.HostNames | None
             given = self.headers.get_all("Authorization", [])
             if len(given) == 1 and _core.is_bearer_of(admission.token, given[0]):
                 return None
+            if given:
+                return 401, "what was sent is not the token of this readout: send Authorization: Bearer TOKEN once\n"
             return 401, "control needs the token of this readout: send the header Authorization: Bearer TOKEN\n"
 
         def _body(self) -> bytes:
