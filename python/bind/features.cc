@@ -97,7 +97,8 @@ std::pair<std::string, std::vector<std::string>> schema_with_features(std::strin
 void bind_features(nb::module_& module) {
     bind_settable<&FeatureOptions::bits, &FeatureOptions::is_negative, &FeatureOptions::baseline_ns,
                   &FeatureOptions::gate_begin_ns, &FeatureOptions::gate_end_ns, &FeatureOptions::fraction,
-                  &FeatureOptions::smooth_ns, &FeatureOptions::threshold_adc>(module, "FeatureOptions");
+                  &FeatureOptions::smooth_ns, &FeatureOptions::threshold_adc>(module, "FeatureOptions")
+        .def("least_adc", &FeatureOptions::least_adc);
     bind_settable<&FeatureRowOptions::pulse, &FeatureRowOptions::waveform, &FeatureRowOptions::timestamp,
                   &FeatureRowOptions::sample_period_ns, &FeatureRowOptions::keep_one_of>(module, "FeatureRowOptions");
     nb::class_<FeatureExtractor>(module, "FeatureExtractor")

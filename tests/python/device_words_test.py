@@ -114,6 +114,14 @@ def test_what_the_user_has_set_is_named_where_the_class_fails_with_it(folder: Pa
     assert problem.endswith("thalweg: nothing was recorded: record again with --force or another --out\n")
 
 
+def test_a_class_may_count_under_the_name_that_features_use(folder: Path) -> None:
+    """Nothing is said of pulses then, and the report comes."""
+    card(folder)
+    text = (folder / "card.py").read_text()
+    (folder / "card.py").write_text(f"{text}\n    def counters(self):\n        return {{'rows_without_pulse': 100}}\n")
+    said("record", "--source", "card:Card", "--duration", "300ms", "--quiet", code=0)
+
+
 def test_a_device_that_the_system_refuses_and_one_that_has_given_rows_are_tried_on(folder: Path) -> None:
     """The first has the error of a cable, the second fails at its third call. Each is lost ten times and more."""
     for line in ("raise ConnectionError('no cable')", 'self.n = getattr(self, "n", 0) + 1; self.n == 3 and 1 / 0'):

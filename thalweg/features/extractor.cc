@@ -27,6 +27,10 @@ double median_of(std::vector<double>& values) {
 
 } // namespace
 
+double FeatureOptions::least_adc() const {
+    return threshold_adc > 0 ? threshold_adc : kDefaultThreshold * (std::int32_t{1} << bits);
+}
+
 FeatureExtractor::FeatureExtractor(FeatureOptions const& options, bool is_signed, SumKernel const& kernel)
     : options_(options), kernel_(kernel), mask_(level_mask(is_signed, options.is_negative)) {
     check(options);
@@ -34,7 +38,7 @@ FeatureExtractor::FeatureExtractor(FeatureOptions const& options, bool is_signed
     auto const largest = static_cast<std::uint16_t>(is_signed ? range / 2 - 1 : range - 1);
     auto const least = static_cast<std::uint16_t>(is_signed ? -(range / 2) : 0);
     full_scale_ = level_of(options.is_negative ? least : largest, mask_);
-    threshold_ = options.threshold_adc > 0 ? options.threshold_adc : kDefaultThreshold * range;
+    threshold_ = options.least_adc();
 }
 
 void FeatureExtractor::set_up(std::size_t samples, double dt_ns) {

@@ -19,6 +19,9 @@ struct FeatureOptions {
     double fraction = 0.1;    // of the height: the level at which the edge gives the time
     double smooth_ns = 1;     // over so much the edge is averaged
     double threshold_adc = 0; // above the baseline, averaged over a block; 0: a hundredth of the ADC's range
+
+    // The threshold that holds.
+    double least_adc() const;
 };
 
 // Throws base::UsageError if a number makes no sense.

@@ -198,7 +198,7 @@ std::uint64_t DmaWriter::backlog() const {
 void check_has_no_reader(std::string const& name) {
     try {
         lock_buffer(name);
-    } catch (base::SystemError const&) { // there is no such buffer
+    } catch (base::SystemError const&) { // there is no such buffer, or it cannot be asked: so no reader is known
     }
 }
 

@@ -186,7 +186,7 @@ class DmaReader {
     std::atomic<std::uint64_t> bad_pointers_ = 0;
 };
 
-// Throws base::UsageError, which names the process, if a process reads the buffer.
+// Throws base::UsageError, which names the process, if a process is known to read the buffer.
 void check_has_no_reader(std::string const& name);
 
 } // namespace thalweg::felix

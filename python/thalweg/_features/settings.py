@@ -23,7 +23,6 @@ POLARITIES = ("positive", "negative")
 _NAMES = (
     "bits", "polarity", "waveform", "sample-period", "baseline", "gate", "fraction", "smooth", "threshold", "reject",
 )  # fmt: skip
-_SHARE_OF_RANGE = 0.01
 _EXAMPLE = "for example bits = 10"
 
 
@@ -49,7 +48,7 @@ class FeatureSettings:
     @property
     def least_adc(self) -> float:
         """The threshold that holds: what rises less is no pulse."""
-        return self.threshold_adc or _SHARE_OF_RANGE * (1 << self.bits)
+        return self.to_core("").pulse.least_adc()
 
     @property
     def rejected(self) -> int:

@@ -109,7 +109,7 @@ class HandlerReport:
 
     def problems(self) -> list[str]:
         """Returns each count of what should not be, with its name. The data are there and marked, or were never ours,
-        so they do not change the exit code."""
+        so they do not change the exit code, but for `overflows`: these payloads are lost."""
         of_groups = [(count, self.of_groups(count)) for count in _ODD_GROUP_COUNTS]
         of_streams = [(count, self.of_streams(count)) for count in (*_ODD_PATHS, *_DAMAGES)]
         builder = [(count, getattr(self.counts.builder, count)) for count in _ODD_BUILDER_COUNTS]
@@ -273,7 +273,7 @@ class Serving:
             now = _Moment.of(self._handler)
             if now.state in ("running", "paused") and now.trouble != told:
                 told = now.trouble
-                self._live.say(told or "the card is back")
+                self._live.say(told or "the card is back, or sends blocks of its groups again")
             if now.overflows and now.run != run_with_overflow:
                 run_with_overflow = now.run
                 self._live.say(f"payloads are left out of fragments ({_NO_ROOM}")

@@ -44,9 +44,9 @@ def with_features(source: _core.Source, given: dict[str, Any]) -> _core.Source:
 
 def notes_of_pulses(channels: Channels, metadata: Mapping[str, str]) -> list[str]:
     """Says of which tables a notable share of the rows has no energy. metadata: of the file."""
-    many = {name: each for name, each in channels.items() if each.count(_WITHOUT) > _NOTABLE * each.rows}
-    if not many:
+    if "features" not in metadata:  # a device of its own may count under this name, too
         return []
+    many = {name: each for name, each in channels.items() if each.count(_WITHOUT) > _NOTABLE * each.rows}
     least = FeatureSettings(**json.loads(metadata["features"])).least_adc
     return [
         f"{each.count(_WITHOUT):,} of {counted(each.rows, 'row')} of {name} have no pulse above the threshold "

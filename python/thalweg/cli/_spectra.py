@@ -52,7 +52,7 @@ def left_out_of(spectra: list[Spectrum], edges: Array, names: dict[str, str]) ->
     """Returns a sentence about the rows that spectra with these edges do not show; none if they show all."""
     said = []
     for each in spectra:
-        outside = len(each.values) - int(np.histogram(each.values, edges)[0].sum())
+        outside = int(np.count_nonzero((each.values < edges[0]) | (each.values > edges[-1])))
         rows = len(each.values) + each.missing
         why = [f"{each.missing:,} without a value"] * bool(each.missing) + [f"{outside:,} outside"] * bool(outside)
         if why:

@@ -115,8 +115,8 @@ class Analysis:
         found += filter(None, [self._no_field()])
         if not self.converged and not self._has_field:
             found.append(
-                "a fit has not converged, and the configuration has no [[site]], so no field is fitted: add one if "
-                "there is a field"
+                "a fit has not converged, and the configuration has no [[site]] with a field, so none is fitted: add "
+                "one if there is a field"
             )
         return found
 

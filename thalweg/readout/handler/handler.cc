@@ -386,7 +386,8 @@ std::string Handler::trouble_of_card() const {
     if (!run_->problem.empty()) return run_->problem;
     if (is_gone(run_->builder->reader())) return fmt::format("the card of {} is gone", config_.buffer);
     auto const counts = run_->counters();
-    if (counts.blocks != 0 || counts.foreign_blocks == 0) return "";
+    // A block of each e-link that there can be: those of groups would have had their turn.
+    if (counts.blocks != 0 || counts.foreign_blocks < felix::kElinks) return "";
     return fmt::format("the card of {} sends only blocks of e-links that are in no group, such as {}: correct `elinks`",
                        config_.buffer, counts.foreign_elink);
 }
