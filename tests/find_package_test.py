@@ -98,7 +98,7 @@ def test_a_member_that_cannot_be_stored_is_said_by_the_compiler(
         '.table("rows"); }\n'
     )
     compiler = shutil.which("c++") or pytest.skip("there is no C++ compiler")
-    words = [compiler, "-std=c++20", "-fsyntax-only", f"-I{installed}/include", tmp_path / "main.cc"]
+    words = [compiler, "-std=c++20", "-fsyntax-only", tmp_path / "main.cc", *flags_of(installed, "thalweg")]
     done = subprocess.run(words, capture_output=True, text=True, timeout=600, check=False)
     errors = [line for line in done.stderr.splitlines() if "error:" in line]
     assert said in errors[0]

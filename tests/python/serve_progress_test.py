@@ -6,7 +6,19 @@ from thalweg._readout.serve import _Moment
 
 
 def moment(time_s: float, state: str, count: int = 0) -> _Moment:
-    return _Moment(time_s, state, "", count, 6 * count, 0, 100 * count, 0.5, count * 1000)
+    return _Moment(
+        time_s=time_s,
+        state=state,
+        trouble="",
+        run=1,
+        overflows=0,
+        events=count,
+        packets=6 * count,
+        incomplete=0,
+        sent_bytes=100 * count,
+        fill=0.5,
+        busy_ns=count * 1000,
+    )
 
 
 def test_the_rates_of_a_second_run_begin_at_zero() -> None:

@@ -1,6 +1,7 @@
 """`thalweg watch` of runs that have waveforms and no energies: they are computed in slices of time."""
 
 import json
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -254,7 +255,7 @@ def test_detectors_with_energies_count_in_the_slices_of_the_others(tmp_path: Pat
 
 def test_a_run_that_is_taken_is_computed_and_counted_again(files: Path, tmp_path: Path) -> None:
     out = tmp_path / "run.h5"
-    options = (*CARD, "--rate", "1000/s", "--duration", "3s", "--set", "flush_interval=0.1s")
+    options = (*CARD, "--rate", "1000/s", "--duration", "120s", "--set", "flush_interval=0.1s")
     window = {"kind": "start", "table": "ch0", "from": 105 / 0.0237, "to": 165 / 0.0237}
     with recording(out, *options) as recorder:
         shown = ("--config", files / "tdpac.toml", "--slices", "1/3", "--token-file", files / "token")
@@ -262,8 +263,10 @@ def test_a_run_that_is_taken_is_computed_and_counted_again(files: Path, tmp_path
             page.until(lambda: sum(page.rows.values()) > 100)
             assert page.status["state"] != "read to its end"
             page.socket.send(json.dumps({"apply": window}).encode())
+            page.until(lambda: page.status["applied"] != [] and sum(page.rows.values()) > 4000)
+            recorder.signal(signal.SIGINT)
             report = recorder.report()
-            page.until(lambda: page.status["state"] == "read to its end" and page.status["applied"] != [])
+            page.until(lambda: page.status["state"] == "read to its end")
             assert sum(page.rows.values()) == report["rows"]
             live = {pair: counts.copy() for pair, counts in page.blocks("pair").items()}
             assert page.kinds() == set()
