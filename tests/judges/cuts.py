@@ -30,11 +30,12 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "faults")]
 import controls  # noqa: E402
 import device  # noqa: E402
 import mounted  # noqa: E402
+from derivation import make_input  # noqa: E402
 from judge import Verdict, judge  # noqa: E402
 from kills.campaign import MOST_LETTERS, shortened  # noqa: E402
 from other_readers import others_for  # noqa: E402
 from promises import Said  # noqa: E402
-from recordings import Choices, choose, from_json, make_input, to_json  # noqa: E402
+from recordings import Choices, choose, from_json, to_json  # noqa: E402
 from result import Result, show, work_folder  # noqa: E402
 
 STYLES = ("all", "none", "some", "torn")

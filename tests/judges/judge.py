@@ -16,9 +16,10 @@ import h5py
 import mounted
 import numpy as np
 import reading
+from derivation import DERIVED_ROWS, derivation
 from other_readers import Others
 from promises import Promise
-from recordings import DERIVED_ROWS, SHAPE, Choices, blocks_of, derivation
+from recordings import SHAPE, Choices, blocks_of
 
 RESUMED, RESUMED_ROWS = 77_000_000, 8  # the producer, or the key, of what is appended after a resumption
 CLOSE_S = 30

@@ -23,9 +23,10 @@ import judge
 import mounted
 import numpy as np
 import pytest
+from derivation import DERIVED_RANGE_BYTES, derivation, make_input
 from judge import Verdict, wrong_rows
 from promises import Promise, Said
-from recordings import DERIVED_RANGE_BYTES, Choices, Recorder, blocks_of, choose, derivation, make_input
+from recordings import Choices, Recorder, blocks_of, choose
 
 import thalweg as tw
 from thalweg.checkpoint import save

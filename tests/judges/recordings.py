@@ -22,6 +22,7 @@ from typing import Any
 
 import controls
 import expected
+from derivation import DERIVED_RANGE_BYTES, derivation
 
 SUBJECTS = ("records", "units", "resume", "nodes", "checkpoints", "rotation", "derive", "recover")
 GROUP = 4  # keys
@@ -101,6 +102,7 @@ class Recorder:
         self.said = os.open(said, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         self.stop = threading.Event()
         self.node = 1
+        self.most_bytes = 0  # that a producer appends
         self.rows(0, 0, 1)  # what this imports takes no time of the recording
 
     def say(self, what: str, **facts: Any) -> None:
@@ -121,14 +123,16 @@ class Recorder:
 
     def produce(self, out: Any, number: int) -> None:
         """Appends rows until it is told to stop. An error is reported, and ends this producer alone."""
-        choices, end = self.choices, 0
+        choices, end, appended_bytes = self.choices, 0, 0
         step = choices.batches[number % len(choices.batches)]
         try:
             with out.producer("events") as producer:
-                while not self.stop.is_set():
+                while not self.stop.is_set() and appended_bytes < self.most_bytes:
                     self.say("trying", producer=number, rows=end + step)
-                    producer.append(**self.rows(number, end, end + step))
+                    columns = self.rows(number, end, end + step)
+                    producer.append(**columns)
                     end += step
+                    appended_bytes += sum(column.nbytes for column in columns.values())
                     self.say("appended", producer=number, rows=end, at=time.monotonic())
                     time.sleep(choices.pauses_s[number % len(choices.pauses_s)])
         except Exception as error:
@@ -172,15 +176,20 @@ class Recorder:
     def watch(self, status: Callable[[], tuple[float, float]]) -> None:
         """Reports what is durable, for the time of the recording. The clock is read before the status is."""
         end_s = time.monotonic() + self.choices.seconds
-        while time.monotonic() < end_s and self._has_room():
+        while time.monotonic() < end_s and self._room_bytes() > 0:
             rows_at, units_at = status()
             self.promise("durable", rows_at=rows_at, units_at=units_at)
             time.sleep(0.01)
 
-    def _has_room(self) -> bool:
+    def _share_room(self) -> None:
+        """What is appended may be on the disk much later, where the machine has much else to do."""
+        nodes = 2 if self.choices.subject == "nodes" else 1
+        self.most_bytes = self._room_bytes() // self.choices.producers // nodes
+
+    def _room_bytes(self) -> int:
         """A run that fills its disk cannot be recovered there, which it says: that is not what cuts are to find."""
         disk = os.statvfs(self.path.parent)
-        return disk.f_bavail > LEAST_FREE * disk.f_blocks
+        return int(disk.f_bavail - LEAST_FREE * disk.f_blocks) * disk.f_frsize
 
     def status_of(self, out: Any) -> Callable[[], tuple[float, float]]:
         def status() -> tuple[float, float]:
@@ -194,6 +203,7 @@ class Recorder:
 
     def live(self, out: Any, first: int = 0, dies: bool = False) -> None:
         self.promise("created")
+        self._share_room()
         numbers = range(first, first + self.choices.producers)
         if self.choices.has_processes:
             self._work_in_processes(out, numbers)
@@ -288,6 +298,7 @@ class Recorder:
         files = Files(plan)
         files.start(_core.monotonic_ns())
         self.promise("created")
+        self._share_room()
         handle = files.current.writer.handle
         attached = tw.attach(handle)
         numbers = range(self.choices.producers)
@@ -325,32 +336,6 @@ def join(path: Path) -> Any:
             if time.monotonic() > end_s:
                 raise
             time.sleep(0.02)
-
-
-DERIVED_ROWS, DERIVED_RANGE_BYTES = 20_000, 64 << 10
-
-
-def derivation(path: Path) -> tuple[Path, list[Any]]:
-    """Returns the input, which lies beside the device, and the derivation of its even rows."""
-    import thalweg as tw
-
-    def even(events: Any) -> dict[str, Any]:
-        return {name: events[name] for name in ("producer", "row", "x")}
-
-    train = [tw.Derivation(path, even, select=lambda events: events["row"] % 2 == 0)]
-    return path.parent.parent / "input.root", train
-
-
-def make_input(path: Path) -> None:
-    """Writes the input of the derivation with uproot."""
-    import uproot
-
-    columns = expected.rows(0, 0, DERIVED_ROWS)
-    narrow = {name: columns[name] for name in ("producer", "row", "x")}
-    with uproot.recreate(path) as file:
-        tuple_ = file.mkrntuple("events", {name: column[:2000] for name, column in narrow.items()})
-        for begin in range(2000, DERIVED_ROWS, 2000):
-            tuple_.extend({name: column[begin : begin + 2000] for name, column in narrow.items()})
 
 
 def codec_of_checkpoint(choices: Choices) -> str:

@@ -126,8 +126,9 @@ std::optional<std::string> unfinished_run_in(std::string const& path) {
 [[noreturn]] void fail_nothing_there(std::string const& path, char const* verb) {
     RunPlace const place(path);
     if (auto const run_id = unfinished_run_in(place.data())) fail_without_journal(place, *run_id, verb);
-    // A process that closed the run may have been killed before it removed these.
+    // A process that closed the run may have been killed before it removed these, or a power cut brought them back.
     if (exists(path) && place.parts().is_there()) place.parts().remove();
+    if (is_complete_file(place.data())) place.remove_later_segments();
     base::fail_usage({fmt::format("there is nothing to {} at {}", verb, path), "there is no " + place.journal(),
                       exists(path) ? "the file is complete, or was never Thalweg's" : ""});
 }
