@@ -133,6 +133,7 @@ void Client::State::turn(std::uint64_t wait_ns) {
     if (now >= next_look_ns) {
         next_look_ns = now + kLookIntervalNs;
         look_for_silence(now);
+        look_for_end(now);
         renew(now);
         clear_again(now);
     }

@@ -159,7 +159,9 @@ void Client::State::begun_anew(std::size_t handler, Welcome const& welcome) {
 bool Client::State::has_ended(std::uint64_t now) {
     if (ended_ns == 0) ended_ns = now;
     if (now - ended_ns > options.patience_ns) return true;
-    return std::all_of(handlers.begin() + 1, handlers.end(), [](auto const& it) { return it.has_no_rest; });
+    for (std::size_t index = 1; index < handlers.size(); ++index)
+        if (!handlers[index].has_no_rest && !is_given_up(index, now)) return false;
+    return true;
 }
 
 void Client::State::on_left_behind(RemoteHandler& handler, Request const& request, Taken const& taken) {
@@ -193,7 +195,7 @@ void Client::State::on_taken(Request const& request, ReceivedMessage const& mess
         base::fail_data({fmt::format("it gave away {} ranges", 1 + more.size()),
                          fmt::format("{} were asked for", request.keys.size())});
     check_size(taken);
-    if (handler != 0) return on_left_behind(handlers[handler], request, taken);
+    if (handler != 0 || request.is_for_left_behind) return on_left_behind(handlers[handler], request, taken);
     note_over(handlers[0], taken.is_over != 0);
     ended = taken.ended != 0 && taken.count == 0;
     if (taken.count == 0) {

@@ -33,6 +33,7 @@ void Client::State::ask(bool take_more) {
     bool const collects = options.role == ClientRole::collector;
     if (take_more && !ended) collects ? take_ranges() : sample_ranges();
     if (take_more && collects) take_what_is_left();
+    if (take_more && collects && !ended) ask_whether_over();
     for (auto& range : ranges) {
         for (std::size_t handler = 0; handler < handlers.size(); ++handler) {
             // The oldest range comes first, and others wait for it.
@@ -126,7 +127,8 @@ bool Client::State::request(ClientRange& range, std::size_t index) {
         look_at_end(range, index, now);
         if (!range.wants(index) || now < part.ask_again_ns) return true;
     }
-    if (!connection.is_ready() || now < handler.next_ask_ns) return true;
+    if (is_given_up(index, now)) range.lose(index, range.end());
+    if (!range.wants(index) || !connection.is_ready() || now < handler.next_ask_ns) return true;
     auto const count = range.end() - part.next;
     auto const limit = requests.credit().limit_bytes();
     auto const bytes = std::min({handler.bytes_to_ask(count, share_of_handler()), limit, kMostAnswerBytes});

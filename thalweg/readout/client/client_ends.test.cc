@@ -1,5 +1,6 @@
 #include <atomic>
 #include <cmath>
+#include <optional>
 #include <thread>
 
 #include "thalweg/base/clock.h"
@@ -53,6 +54,65 @@ TEST(Client, TellsAHandlerThatWasLostFromOneThatWasNeverMet) {
     EXPECT_EQ(away[1].address, address);
     EXPECT_FALSE(away[1].was_met);
     EXPECT_NE(away[1].why, "");
+}
+
+// Its ranges wait for a handler that no address leads to, until the run of the first one is over.
+struct WithOneThatIsAway {
+    explicit WithOneThatIsAway(std::uint64_t patience_ns) {
+        std::string nobody;
+        { nobody = TestHandler({}).address(); }
+        auto options = options_for({one.get()});
+        options.handlers.push_back(nobody);
+        options.patience_ns = patience_ns;
+        client.emplace(options);
+    }
+
+    void run(std::function<void()> const& idle) {
+        client->run({.event = [&](Event const& event) { missing += event.handlers_missing; },
+                     .end_of_range = [&](RangeId const& range) { client->commit(range); },
+                     .idle =
+                         [&] {
+                             idle();
+                             if (base::monotonic_ns() > begin_ns + 30'000'000'000) client->stop();
+                         }});
+    }
+
+    std::unique_ptr<TestHandler> one = std::make_unique<TestHandler>(TestHandlerOptions{.lease_ns = 100'000'000});
+    std::optional<Client> client;
+    std::uint64_t begin_ns = base::monotonic_ns();
+    std::uint64_t missing = 0;
+};
+
+TEST(Client, HandsOnWhatOneHandlerHasAtTheEndOfTheRun) {
+    WithOneThatIsAway collector(200'000'000);
+    std::uint64_t most_before = 0;
+    collector.run([&] {
+        bool const is_over = base::monotonic_ns() > collector.begin_ns + 500'000'000;
+        if (!is_over) most_before = collector.one->given();
+        collector.one->set_over(is_over);
+    });
+    EXPECT_EQ(most_before, 64u * 8) << "it takes no more than it may have in flight";
+    EXPECT_EQ(collector.client->counters().events, 5000u);
+    EXPECT_EQ(collector.missing, 5000u);
+    EXPECT_FALSE(collector.client->settle(500'000'000)) << "the other one may still come";
+    EXPECT_EQ(collector.one->cleared(), 5000u);
+}
+
+TEST(Client, EndsWithAFirstHandlerThatHasLeftBehindTheEndOfItsRun) {
+    WithOneThatIsAway collector(4'000'000'000);
+    std::uint64_t asked = 0, told_ns = 0;
+    collector.run([&] {
+        if (!collector.one) return;
+        auto const now = base::monotonic_ns();
+        if (asked == 0 && collector.one->given() == 64u * 8) {
+            collector.one->set_over(true);
+            asked = collector.one->take_messages();
+        }
+        if (asked != 0 && told_ns == 0 && collector.one->take_messages() > asked) told_ns = now;
+        if (told_ns != 0 && now > told_ns + 50'000'000) collector.one.reset();
+    });
+    EXPECT_LT(base::monotonic_ns(), collector.begin_ns + 30'000'000'000);
+    EXPECT_EQ(collector.client->counters().events, 64u * 8);
 }
 
 TEST(Client, AHandlerThatCountsTheEventsOfARunAnewIsNotTakenForOneThatRepeatsItself) {

@@ -8,6 +8,8 @@ namespace thalweg::readout {
 namespace {
 
 constexpr std::uint64_t kTrialNs = 1'000'000'000;
+constexpr std::uint32_t kAskDeadlineMs = 50;
+constexpr std::uint64_t kPartOfPatience = 2; // a handler waits for collectors, too: usually as long as the patience
 
 } // namespace
 
@@ -54,6 +56,50 @@ bool Client::State::may_return(std::size_t index, std::uint64_t now) const {
         if (other != index && drains(handlers[other], now)) return false;
     auto const patience_ns = ended_alone ? options.return_ns : options.patience_ns;
     return now <= std::max(handler.over_since_ns, handler.away_since_ns) + patience_ns;
+}
+
+// Returns whether nothing is expected any more of a handler that is away: the run is over at the first one, which waits
+// for collectors only so long. A handler that has sent events of this run has that time to come back from then on; the
+// wait for any other one began when it was missed first.
+bool Client::State::is_given_up(std::size_t index, std::uint64_t now) const {
+    auto const& handler = handlers[index];
+    auto const over_ns = handlers[0].over_since_ns;
+    if (index == 0 || over_ns == 0 || handler.away_since_ns == 0 || handler.is_ready()) return false;
+    auto const missed_ns = handler.without_run_since_ns != 0 ? handler.without_run_since_ns : handler.away_since_ns;
+    auto const since_ns = handler.run == run ? std::max(over_ns, handler.away_since_ns) : missed_ns;
+    return now > since_ns + options.patience_ns / kPartOfPatience;
+}
+
+// While a handler is away, all ranges in flight may wait for it, and no take would tell that the run is over. So the
+// first handler is asked for what was left behind, which is next to nothing, and its answer says so.
+void Client::State::ask_whether_over() {
+    auto& connection = handlers[0].first_connection();
+    auto const now = base::monotonic_ns();
+    bool const is_any_away = std::any_of(handlers.begin() + 1, handlers.end(),
+                                         [](auto const& it) { return it.away_since_ns != 0 && !it.is_ready(); });
+    bool const may_ask =
+        is_any_away && takes == 0 && run != 0 && handlers[0].over_since_ns == 0 && now >= next_trial_ns;
+    if (!may_ask || !connection.is_ready()) return;
+    next_trial_ns = now + kTrialNs;
+    ++takes;
+    auto const key = random_key();
+    auto const tag =
+        add_request({.type = MessageType::take, .connection = &connection, .keys = {key}, .is_for_left_behind = true});
+    connection.link.send(MessageType::take, tag,
+                         Take{.run = run,
+                              .count = options.range_events,
+                              .deadline_ms = kAskDeadlineMs,
+                              .min_count = 1,
+                              .left_behind = 1,
+                              .seal = seal_of(key)});
+}
+
+// A first handler that has left behind the end of its run gives nothing away any more, also if it could not say so.
+void Client::State::look_for_end(std::uint64_t now) {
+    auto const& first = handlers[0];
+    bool const has_left = first.over_since_ns != 0 && first.away_since_ns != 0 && !first.is_ready();
+    auto const since_ns = std::max(first.over_since_ns, first.away_since_ns);
+    if (has_left && now > since_ns + options.patience_ns / kPartOfPatience) ended = true;
 }
 
 void Client::State::look_at_end(ClientRange& range, std::size_t index, std::uint64_t now) {

@@ -86,6 +86,9 @@ struct Client::State {
     bool may_return(std::size_t handler, std::uint64_t now) const;
     bool is_behind_end(ClientRange& range, std::size_t handler) const;
     bool waits_for_return(ClientRange& range) const;
+    bool is_given_up(std::size_t handler, std::uint64_t now) const;
+    void ask_whether_over();
+    void look_for_end(std::uint64_t now);
     void look_at_end(ClientRange& range, std::size_t handler, std::uint64_t now);
     std::uint64_t memory_to_ask() const;
 

@@ -24,6 +24,7 @@ struct ClientRequest {
     std::vector<RangeKey> keys = {};        // for a take: those of the ranges that are given, in their order
     std::uint64_t reserved_bytes = 0;
     std::uint64_t sent_ns = 0;
+    bool is_for_left_behind = false; // a take of events that no client asked for
 };
 
 class Requests {

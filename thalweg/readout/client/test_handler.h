@@ -47,6 +47,7 @@ class TestHandler {
     void set_silent(bool silent) { silent_ = silent; }
     void set_refuse_clears(bool refuse) { refuse_clears_ = refuse; }
     void set_not_yet(bool not_yet) { not_yet_ = not_yet; }
+    void set_over(bool over) { over_ = over; } // it says that its run is over
 
   private:
     struct Peer {
@@ -202,7 +203,7 @@ class TestHandler {
 
     void take(Peer& peer, MessageHead const& head, Take const& take) {
         ++take_messages_;
-        Taken taken{.first = next_, .run = options_.run, .continues = options_.continues};
+        Taken taken{.first = next_, .run = options_.run, .continues = options_.continues, .is_over = over_};
         if (take.left_behind != 0) {
             taken.ended = !options_.goes_on;
             return answer(peer, MessageType::taken, head.tag, taken);
@@ -315,7 +316,7 @@ class TestHandler {
     std::atomic<std::uint64_t> most_asked_bytes_ = 0;
     std::atomic<std::uint64_t> take_messages_ = 0;
     std::atomic<std::uint64_t> clear_messages_ = 0;
-    std::atomic<bool> silent_ = false;
+    std::atomic<bool> over_ = false, silent_ = false;
     std::atomic<bool> refuse_clears_ = false;
     std::atomic<bool> not_yet_ = false;
     mutable base::Mutex mutex_;
