@@ -32,7 +32,8 @@ set(THALWEG_PUBLIC_HEADERS
   model/schema.h
   ranks/communicator.h
   ranks/mpi_communicator.h # needs an MPI
-  readout/builder/hook.h)
+  readout/builder/hook.h
+  tuning/knobs.h)
 
 # What pkg-config says of HDF5: the module of it, or the library itself.
 function(thalweg_hdf5_for_pkg_config)

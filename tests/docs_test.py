@@ -280,9 +280,13 @@ auto selected_type() {
 
 
 OF_README = "#include <thalweg/thalweg.h>\n"  # as the page says
+OF_CPP = f"{OF_README}extern thalweg::model::Schema const schema;\n"
 
 
-@pytest.mark.parametrize(("document", "before"), [("README.md", OF_README), ("docs/derive.md", OF_DERIVE)])
+@pytest.mark.parametrize(
+    ("document", "before"),
+    [("README.md", OF_README), ("docs/derive.md", OF_DERIVE), ("docs/reference/cpp.md", OF_CPP)],
+)
 def test_the_cpp_of_a_page_about_runs_compiles(document: str, before: str, repository: Path, tmp_path: Path) -> None:
     (block,) = (text for kind, text in blocks(repository / document) if kind == "cpp")
     (tmp_path / "block.cc").write_text(f"{before}int main() {{\n{block}}}\n")

@@ -81,16 +81,18 @@ def test_every_public_header_compiles_and_links(installed: Path, build_project, 
             "inner_type()",
             "there are no columns of arrays of structs; use a std::vector of them",
         ),
-        ("std::optional<float>", "", "a member is a number, an enumeration, a std::string"),
+        ("std::optional<float>", "", "a member is a real number, an enumeration, a std::array of these"),
         ("Inner", "", "for which with() needs a StructType as third argument"),
         ("float", "inner_type()", "the StructType is that of another struct"),
+        ("std::array<std::string, 2>", "", "a std::array of these, a std::string, a std::vector of any of these"),
+        ("std::complex<float>", "", "a member is a real number"),
     ],
 )
 def test_a_member_that_cannot_be_stored_is_said_by_the_compiler(
     installed: Path, tmp_path: Path, member: str, type_: str, said: str
 ) -> None:
     (tmp_path / "main.cc").write_text(
-        "#include <thalweg/thalweg.h>\n#include <optional>\n"
+        "#include <thalweg/thalweg.h>\n#include <complex>\n#include <optional>\n"
         "struct Inner { float x; };\n"
         'auto inner_type() { return thalweg::dataset::struct_type<Inner>().with("x", &Inner::x); }\n'
         f"struct Row {{ {member} value; }};\n"

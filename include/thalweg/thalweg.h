@@ -23,5 +23,6 @@
 #include "thalweg/dataset/writer.h"
 #include "thalweg/derive/event_loop.h"
 #include "thalweg/model/schema.h"
+#include "thalweg/tuning/knobs.h"
 
 #endif

@@ -88,6 +88,7 @@ void bind_readout_client(nb::module_& module) {
     nb::class_<AwayHandler>(module, "AwayHandler")
         .def_ro("address", &AwayHandler::address)
         .def_ro("why", &AwayHandler::why)
+        .def_ro("is_there", &AwayHandler::is_there)
         .def_ro("was_met", &AwayHandler::was_met)
         .def_ro("may_leave", &AwayHandler::may_leave);
     bind_record<&MissingParts::address, &MissingParts::without, &MissingParts::in_part>(module, "MissingParts").doc() =

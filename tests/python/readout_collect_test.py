@@ -257,8 +257,9 @@ def test_a_handler_that_was_never_reached_is_a_problem(
     words = [*addresses(handlers[:1]), "--handler", nothing_there, "--out", tmp_path / "run.h5", "--duration", "2s"]
     done = collect(*words, "--json")
     assert done.returncode == 1, done.stderr
-    assert json.loads(done.stdout)["problem"].startswith(f"{nothing_there}: ")
-    assert "could not be reached: the events in the file have nothing of it" in done.stderr
+    said = f"the file has nothing of a handler that could not be reached ({nothing_there}: "
+    assert json.loads(done.stdout)["problem"].startswith(said)
+    assert said in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -268,7 +269,7 @@ def test_a_handler_that_was_never_reached_is_a_problem(
         ([("a", True, False)], [], ""),  # it left while the collector completed its file
         ([("a", True, True), ("b", True, True)], [("a", True, True), ("b", True, True)], ""),  # their run was over
         ([("a", True, False)], [("a", True, False)], ""),  # the other one was there
-        ([("a", False, False)], [], "a: why could not be reached: the events in the file have nothing of it"),
+        ([("a", False, False)], [], "the file has nothing of a handler that could not be reached (a: why)"),
         ([("a", False, False), ("b", False, False)], [], "no handler could be reached (a: why, b: why): start the"),
         (
             [("a", True, False), ("b", True, False)],
@@ -279,7 +280,7 @@ def test_a_handler_that_was_never_reached_is_a_problem(
 )
 def test_which_handlers_a_file_lacks(at_end: list[Away], when_stopped: list[Away], said: str) -> None:
     def away(each: Away) -> Any:
-        return SimpleNamespace(address=each[0], why="why", was_met=each[1], may_leave=each[2])
+        return SimpleNamespace(address=each[0], why="why", was_met=each[1], may_leave=each[2], is_there=False)
 
     found = unreached([away(each) for each in at_end], [away(each) for each in when_stopped], 2)
     assert found.startswith(said)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from thalweg import _core
-from thalweg._readout.serve import HandlerReport
+from thalweg._readout.handler_report import HandlerReport
 
 # What these count is no problem, or is told in a sentence of its own.
 ORDINARY = {
@@ -57,3 +57,13 @@ def test_payloads_that_are_in_no_fragment_change_the_exit_code() -> None:
     assert report().exit_code == 0
     assert report(GroupReport={"overflows": 1}).exit_code == 1
     assert report(GroupReport={"absent": 1}).exit_code == 0
+
+
+def test_the_report_says_what_can_be_corrected() -> None:
+    foreign = report(BuilderCounters={"foreign_blocks": 3, "foreign_elink": 41}).sentences()
+    assert "blocks came of e-links that are in no group, such as 41" in foreign
+    left_out = report(GroupReport={"overflows": 2, "source_id": 0x1001}).sentences()
+    assert "2 payloads are in no fragment (they do not fit into fragment_bytes of group 0x1001): raise it" in left_out
+    asks = "most packets are in no fragment: does `l1id_offset` in [trigger] lead to their event number?"
+    assert asks in report(StreamReport={"packets": 10, "late": 6}).sentences()
+    assert asks not in report(StreamReport={"packets": 10, "late": 5}).sentences()

@@ -14,6 +14,7 @@ namespace {
 using model::Column;
 using model::Field;
 using model::Kind;
+using model::Scalar;
 
 std::string type_text(Field const& field) {
     std::string shape;
@@ -66,9 +67,14 @@ void check_members(Place const& place, std::string const& path, std::vector<Fiel
     }
 }
 
+// A std::vector has no bools in memory, so bools are read as bytes, too: 0 and 1.
+bool can_be_read_as(Scalar stored, Scalar wanted) {
+    return stored == wanted || (stored == Scalar::boolean && wanted == Scalar::uint8);
+}
+
 void check_type(Place const& place, std::string const& path, Field const& stored, Field const& wanted) {
     bool const is_same = stored.kind == wanted.kind && stored.shape == wanted.shape &&
-                         (stored.kind != Kind::scalar || stored.scalar == wanted.scalar);
+                         (stored.kind != Kind::scalar || can_be_read_as(stored.scalar, wanted.scalar));
     if (!is_same)
         base::fail_usage({fmt::format("{} as {}", place.column(path), type_text(wanted)),
                           fmt::format("it is {}", type_text(stored))});

@@ -118,7 +118,8 @@ class TableReader {
     // Returns the values of one column by its path ("x", "position/x"). A list is a std::vector. Throws as `read`.
     template <class Value>
     std::vector<Value> column(std::string const& path, RowRange rows = {}, unsigned threads = 0) const {
-        static_assert(!std::is_same_v<Value, bool>, "a std::vector<bool> has no bools in memory; read them as members");
+        static_assert(!std::is_same_v<Value, bool>,
+                      "a std::vector<bool> has no bools in memory; use column<std::uint8_t>");
         check_column(path, detail::field_of<Value>("", NoStruct{}));
         return items<Value>(NoStruct{}, path, rows, threads);
     }

@@ -119,6 +119,8 @@ TEST_P(RunReaderTest, ReadsColumns) {
               (std::vector<std::array<std::int16_t, 3>>{{5, 1, -1}}));
     EXPECT_EQ(events.column<std::string>("note", {4, 2}), (std::vector<std::string>{"xxxx", ""}));
     EXPECT_EQ(events.column<Kind>("kind", {1, 1}).front(), Kind::signal);
+    auto const good = events.column<std::uint8_t>("is_good");
+    for (std::size_t row = 0; row < good.size(); ++row) ASSERT_EQ(good[row], written_[row].is_good ? 1 : 0) << row;
 }
 
 TEST_P(RunReaderTest, RefusesWhatDoesNotFit) {

@@ -117,12 +117,14 @@ TEST(ReadoutConfig, HandlersCountUpAndMayDiffer) {
     auto const handlers = parse_config(json.dump());
     ASSERT_EQ(handlers.size(), 2u);
     EXPECT_EQ(handlers[1].name, "dh1");
-    EXPECT_EQ(handlers[1].buffer, "thalweg-felix-felix1-1");
+    EXPECT_EQ(handlers[1].buffer, "thalweg-felix-felix1-0");
     EXPECT_EQ(handlers[1].server.listen, "127.0.0.1:7701");
     EXPECT_EQ(handlers[1].index.events, 65536u);
     EXPECT_EQ(handlers[1].index.when_full, WhenFull::evict);
     EXPECT_EQ(handlers[0].index.when_full, WhenFull::busy);
     EXPECT_EQ(handlers[1].groups[0].elinks, std::vector<std::uint16_t>{7});
+    json["handler"][1]["card"] = "felix0";
+    EXPECT_EQ(parse_config(json.dump())[1].buffer, "thalweg-felix-felix0-1") << "buffers count up for each card";
 }
 
 TEST(ReadoutConfig, RelayedLinksAreGroupsOfTheirOwn) {
@@ -268,6 +270,17 @@ TEST(ReadoutConfig, CollectorsNeedAnAddressThatIsOne) {
         }
         json["handler"][0]["address"] = "dh0.readout:7700";
         EXPECT_EQ(address_for_collectors(parse_one(json)), "dh0.readout:7700");
+    }
+}
+
+TEST(ReadoutConfig, AnAddressThatIsNoneIsNamedWithItsHandlerAndKey) {
+    for (auto const* const key : {"listen", "address", "metrics"}) {
+        auto json = one_handler();
+        json["handler"][0][key] = "127.0.0.1";
+        auto const said = refusal(json.dump());
+        EXPECT_NE(said.find(std::string("handler 'dh0': ") + key + " cannot be used: \"127.0.0.1\" is no address"),
+                  std::string::npos)
+            << said;
     }
 }
 

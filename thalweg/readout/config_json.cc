@@ -8,6 +8,7 @@
 #include "thalweg/readout/config.h"
 #include "thalweg/readout/config_table.h"
 #include "thalweg/readout/token_file.h"
+#include "thalweg/transport/address.h"
 
 namespace thalweg::readout {
 namespace {
@@ -102,23 +103,37 @@ void read_group(ConfigTable& table, Mode mode, std::vector<GroupConfig>& out) {
         out.push_back(std::move(group));
 }
 
-// `position` is the index of the handler in the file. Names, buffers and addresses that are not given count up with it.
-HandlerConfig read_handler(ConfigTable& table, HandlerConfig config, Mode mode, std::size_t position) {
+void read_address(ConfigTable& table, char const* key, std::string& address) {
+    table.read(key, address);
+    if (address.empty()) return;
+    try {
+        transport::names_host(address);
+    } catch (base::UsageError const& error) {
+        table.refuse(key, fmt::format("cannot be used: {}", error.what()));
+    }
+}
+
+using BufferCounts = std::map<std::string, std::uint32_t>; // by card
+
+// `position` is the index of the handler in the file. Names and addresses that are not given count up with it, and
+// buffers with the handlers of their card.
+HandlerConfig read_handler(ConfigTable& table, HandlerConfig config, Mode mode, std::size_t position,
+                           BufferCounts& buffers) {
     config.name = fmt::format("dh{}", position);
     table.read("name", config.name);
     table.set_where(fmt::format("handler '{}'", config.name));
     if (table.has("buffer") && (table.has("card") || table.has("dma")))
         table.refuse("buffer", "and card are both given");
     std::string card = "felix0";
-    auto dma = static_cast<std::uint32_t>(position);
     table.read("card", card);
+    auto dma = buffers[card]++;
     table.read("dma", dma);
     config.buffer = felix::dma_name(card, dma);
     table.read("buffer", config.buffer);
     config.server.listen = fmt::format("127.0.0.1:{}", 7700 + position);
-    table.read("listen", config.server.listen);
-    table.read("address", config.address);
-    table.read("metrics", config.metrics);
+    read_address(table, "listen", config.server.listen);
+    read_address(table, "address", config.address);
+    read_address(table, "metrics", config.metrics);
     table.read("control_socket", config.control_socket);
     table.read("threads", config.threads);
     table.read("pinning", config.pinning);
@@ -163,6 +178,7 @@ void check_distinct(std::vector<HandlerConfig> const& handlers) {
 std::vector<HandlerConfig> read_all(ConfigTable::Json const& json) {
     HandlerConfig common;
     Mode mode = Mode::build;
+    BufferCounts buffers;
     std::vector<HandlerConfig> handlers;
     ConfigTable table(json, "the configuration");
     table.read_table("readout", [&](ConfigTable& readout) {
@@ -173,7 +189,7 @@ std::vector<HandlerConfig> read_all(ConfigTable::Json const& json) {
     });
     read_common(table, common);
     table.read_tables("handler", [&](ConfigTable& handler, std::size_t position) {
-        handlers.push_back(read_handler(handler, common, mode, position));
+        handlers.push_back(read_handler(handler, common, mode, position, buffers));
     });
     table.finish();
     return handlers;

@@ -20,6 +20,7 @@ from thalweg._schema.tuning import Tuning
 from thalweg.readout import Counters
 
 _LOOK_S = 0.1
+_CORRECT = "start the handlers, or correct their addresses"
 _NO_EVENT = "no handler has an event yet (their /readyz says whether they wait for a card, or for POST /control/start)"
 _CLOSE_TIMEOUT_NS = 120_000_000_000
 
@@ -81,10 +82,12 @@ def unreached(at_end: Sequence[_core.AwayHandler], when_stopped: Sequence[_core.
     A handler counts that was away all the time. So do all of them, if none was there when the collection was stopped
     and their run was not over."""
     never = [each for each in at_end if not each.was_met]
+    when_stopped = [each for each in when_stopped if not each.is_there]
     if len(never) == handlers:
-        return f"no handler could be reached ({_addresses(never)}): start the handlers, or correct their addresses"
+        return f"no handler could be reached ({_addresses(never)}): {_CORRECT}"
     if never:
-        return f"{_addresses(never)} could not be reached: the events in the file have nothing of it"
+        which = "a handler" if len(never) == 1 else "handlers"
+        return f"the file has nothing of {which} that could not be reached ({_addresses(never)}): {_CORRECT}"
     if len(when_stopped) == handlers and not any(each.may_leave for each in when_stopped):
         return f"no handler could be reached any more when the collection was stopped ({_addresses(when_stopped)})"
     return ""

@@ -18,7 +18,7 @@ most uses. `thalweg knobs --markdown` makes this table from `thalweg/tuning/knob
 - In Python: `tw.create(path, schema, tuning=tw.Tuning(flush_interval=0.5, extent_bytes="4 MiB"))`. Numbers are
   bytes or seconds; strings have a unit.
 - On the command line, with each command that creates a run: `--set flush_interval=500ms --set extent_bytes=4MiB`.
-- In C++: the members of `tuning::Tuning`, or `tuning::set(options, "extent_bytes", "4 MiB")`.
+- In C++: `thalweg::tuning::set(options, "extent_bytes", "4 MiB")` for the options of `Writer::create`.
 
 The values in effect are kept with the run, while it is open and in the complete file: `thalweg inspect` shows them,
 and `tw.open(path).knobs` returns them. `auto` means that no value was set; if the container chooses one, that value is

@@ -88,9 +88,11 @@ template <class Value, class Inner> model::Field field_of(std::string name, Inne
         field.members = inner.fields();
     } else {
         using Item = typename ArrayOf<Value>::Item;
-        static_assert(is_number<Item>(),
-                      "a member is a number, an enumeration, a std::string, an array or a std::vector of these, or a "
-                      "struct or a std::vector of structs, for which with() needs a StructType as third argument");
+        static_assert(
+            is_number<Item>(),
+            "a member is a real number, an enumeration, a std::array of these, a std::string, a std::vector of "
+            "any of these, or a struct or a std::vector of structs, for which with() needs a StructType as "
+            "third argument");
         field.scalar = scalar_of<Item>();
         field.shape = ArrayOf<Value>::shape();
     }

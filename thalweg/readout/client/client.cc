@@ -246,7 +246,12 @@ void Client::State::publish_away() {
     std::vector<AwayHandler> away;
     auto const now = base::monotonic_ns();
     for (auto const& handler : handlers) {
-        if (handler.away_since_ns == 0) continue;
+        if (handler.away_since_ns == 0) {
+            auto const since_ns = handler.without_run_since_ns;
+            bool const is_missed = since_ns != 0 && handler.run != run && now < since_ns + options.patience_ns;
+            if (is_missed) away.push_back({handler.address, "it has not begun the run", true, true, ended});
+            continue;
+        }
         auto const& why = handler.first_connection().link.failure();
         bool const is_silent = why.empty() && now - handler.away_since_ns > kGreetingNs;
         away.push_back({.address = handler.address,

@@ -106,10 +106,11 @@ struct MissingParts {
     std::uint64_t in_part = 0; // events of which it had less than all
 };
 
-// A handler to which a client has no connection.
+// A handler to which a client has no connection, or whose part of a run it waits for although it is there.
 struct AwayHandler {
     std::string address;
     std::string why;
+    bool is_there = false;  // it has not begun the run in which the others are
     bool was_met = false;   // it has welcomed this client before
     bool may_leave = false; // the run is over, and all of it was given away
 };
@@ -137,7 +138,7 @@ class Client {
     std::vector<MissingParts> missing_parts() const; // of each handler
     std::uint32_t run_number() const;                // 0: not known yet
     std::vector<AwayHandler> away() const;
-    std::string waiting_for() const; // handlers that are away, and why; empty: none
+    std::string waiting_for() const; // handlers, and why; empty: none
     std::vector<trace::Sample> samples() const;
 
   private:

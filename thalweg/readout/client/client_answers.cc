@@ -175,11 +175,12 @@ void Client::State::on_left_behind(RemoteHandler& handler, Request const& reques
     RangeId const id{taken.run, taken.first, taken.count};
     auto const& key = request.keys.front();
     if (uncommitted.contain(id)) return uncommitted.add({id, key}); // a new key comes with each giving
-    counters.left_behind += taken.count;
+    bool const is_other = &handler != &handlers.front();
+    if (is_other) counters.left_behind += taken.count;
     counters.gaps -= taken_events.found(taken.first, taken.first + taken.count);
     if (taken.again != 0) counters.again += taken.count;
     own(taken, key);
-    ranges.back().left_behind = true;
+    ranges.back().left_behind = is_other;
 }
 
 void Client::State::check_size(Taken const& taken) const {

@@ -59,10 +59,10 @@ TEST(Client, TellsAHandlerThatWasLostFromOneThatWasNeverMet) {
 // Its ranges wait for a handler that no address leads to, until the run of the first one is over.
 struct WithOneThatIsAway {
     explicit WithOneThatIsAway(std::uint64_t patience_ns) {
-        std::string nobody;
-        { nobody = TestHandler({}).address(); }
+        std::string empty_address;
+        { empty_address = TestHandler({}).address(); }
         auto options = options_for({one.get()});
-        options.handlers.push_back(nobody);
+        options.handlers.push_back(empty_address);
         options.patience_ns = patience_ns;
         client.emplace(options);
     }

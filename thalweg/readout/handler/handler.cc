@@ -83,8 +83,9 @@ std::string Handler::address() const { return server_ ? server_->address() : con
 
 void Handler::require(std::initializer_list<ReadoutState> states, char const* verb) const {
     if (std::find(states.begin(), states.end(), state_.load()) != states.end()) return;
-    base::fail_usage(
-        {fmt::format("handler {} cannot {}", config_.name, verb), fmt::format("it is {}", name_of(state_)), ""});
+    bool const is_between_runs = state_ == ReadoutState::stopped;
+    base::fail_usage({fmt::format("handler {} cannot {}", config_.name, verb), fmt::format("it is {}", name_of(state_)),
+                      is_between_runs ? "send `configure` first" : ""});
 }
 
 void Handler::configure() {

@@ -66,7 +66,7 @@ class HostReport:
             if failures:
                 kinds = ", ".join(f"{count} by {why}" for why, count in handler.failures.items() if count)
                 end = "; it was given up" if handler.is_given_up else ""
-                said.append(f"{handler.name} failed {times(failures)} ({kinds}): events that it held are lost{end}")
+                said.append(f"{handler.name} failed {times(failures)} ({kinds}): what it held is lost{end}")
         if self.killed:
             said.append(f"killed, because they did not end in time: {', '.join(self.killed)}")
         return [text.rstrip("\n") for text in said]
