@@ -57,7 +57,7 @@ def public_headers(installed: Path) -> list[str]:
 def test_every_public_header_compiles_and_links(installed: Path, build_project, tmp_path: Path) -> None:
     headers = public_headers(installed)
     assert "thalweg/thalweg.h" in headers
-    assert len(headers) < 30
+    assert len(headers) <= 30
     headers.remove(NEEDS_MPI)
     project = tmp_path / "headers"
     project.mkdir()
