@@ -241,9 +241,10 @@ def test_the_readme_runs(repository: Path, tmp_path: Path) -> None:
 
 
 def test_the_page_on_the_readout_runs(repository: Path, tmp_path: Path) -> None:
-    configure, terminals, look, read = (text for _, text in blocks(repository / "docs" / "readout.md"))
+    configure, terminals, look, observe, read = (text for _, text in blocks(repository / "docs" / "readout.md"))
     run_console(configure, tmp_path)
     run_terminals(terminals, tmp_path)
+    compile(observe, "observe.py", "exec")  # tests of observers run beside a handler
     assert "14 packets" in run_python(look, tmp_path, 0)
     assert "complete events" in run_python(read, tmp_path, 1)
 
@@ -280,7 +281,7 @@ auto selected_type() {
 
 
 OF_README = "#include <thalweg/thalweg.h>\n"  # as the page says
-OF_CPP = f"{OF_README}extern thalweg::model::Schema const schema;\n"
+OF_CPP = f"{OF_README}extern thalweg::model::Schema const schema;\nextern thalweg::dataset::Writer& run;\n"
 
 
 @pytest.mark.parametrize(
@@ -288,7 +289,7 @@ OF_CPP = f"{OF_README}extern thalweg::model::Schema const schema;\n"
     [("README.md", OF_README), ("docs/derive.md", OF_DERIVE), ("docs/reference/cpp.md", OF_CPP)],
 )
 def test_the_cpp_of_a_page_about_runs_compiles(document: str, before: str, repository: Path, tmp_path: Path) -> None:
-    (block,) = (text for kind, text in blocks(repository / document) if kind == "cpp")
+    block = "\n".join(text for kind, text in blocks(repository / document) if kind == "cpp")
     (tmp_path / "block.cc").write_text(f"{before}int main() {{\n{block}}}\n")
     flags = ["-std=c++20", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-Wno-unused-variable", "-fsyntax-only"]
     command = ["c++", *flags, f"-I{repository}", f"-I{repository}/include", str(tmp_path / "block.cc")]

@@ -97,13 +97,14 @@ def test_a_member_that_cannot_be_stored_is_said_by_the_compiler(
         'auto inner_type() { return thalweg::dataset::struct_type<Inner>().with("x", &Inner::x); }\n'
         f"struct Row {{ {member} value; }};\n"
         f'int main() {{ thalweg::dataset::struct_type<Row>().with("value", &Row::value{", " + type_ if type_ else ""})'
-        '.table("rows"); }\n'
+        '\n.table("rows"); }\n'
     )
     compiler = shutil.which("c++") or pytest.skip("there is no C++ compiler")
     words = [compiler, "-std=c++20", "-fsyntax-only", tmp_path / "main.cc", *flags_of(installed, "thalweg")]
     done = subprocess.run(words, capture_output=True, text=True, timeout=600, check=False)
     errors = [line for line in done.stderr.splitlines() if "error:" in line]
     assert said in errors[0]
+    assert re.search(r"main\.cc:7:\d+:.*required from here", done.stderr), "the line of the member is not named"
 
 
 def test_the_page_about_cpp_runs_as_it_stands(installed: Path, repository: Path, tmp_path: Path) -> None:

@@ -89,10 +89,12 @@ void bind_readout_client(nb::module_& module) {
         .def_ro("address", &AwayHandler::address)
         .def_ro("why", &AwayHandler::why)
         .def_ro("is_there", &AwayHandler::is_there)
+        .def_ro("is_missed", &AwayHandler::is_missed)
         .def_ro("was_met", &AwayHandler::was_met)
         .def_ro("may_leave", &AwayHandler::may_leave);
-    bind_record<&MissingParts::address, &MissingParts::without, &MissingParts::in_part>(module, "MissingParts").doc() =
-        "How many events that were handed on have nothing of a handler, and of how many it had less than all.";
+    bind_record<&MissingParts::address, &MissingParts::without, &MissingParts::in_part, &MissingParts::other_run>(
+        module, "MissingParts")
+        .doc() = "How many events that were handed on have nothing of a handler, and of how many it had less than all.";
     nb::class_<Client>(module, "ReadoutClient")
         .def(nb::init<ClientOptions const&>(), nb::arg("options"))
         .def("run", run, nb::arg("callback"))

@@ -81,7 +81,7 @@ def test_control_needs_the_token_and_a_name_of_this_machine(make: Make) -> None:
     assert ask(over_tcp(readout), "GET", "/metrics", Host="DH0.readout:80")[0] == 200
     assert ask(over_tcp(readout), "GET", "/readyz") == (503, "dh0 is configured: POST /control/start begins a run\n")
     card = started_card(readout)
-    assert ask(over_tcp(readout), "POST", "/control/start", **right) == (200, "dh0 is running\n")
+    assert ask(over_tcp(readout), "POST", "/control/start", **right) == (200, "dh0 is running in run 1\n")
     handler.stop(*UNCOLLECTED)
     card.stop()
 
@@ -125,7 +125,7 @@ def test_what_makes_no_sense_is_answered_with_a_sentence(make: Make) -> None:
         assert post(verb)[0] == 404
     assert post("resume")[0] == 409
     assert post("stop")[0] == 409
-    assert post("start", b" 4294967295\r\n") == (200, "dh0 is running\n")
+    assert post("start", b" 4294967295\r\n") == (200, "dh0 is running in run 4294967295\n")
     assert post("pause", b"5")[0] == 400
     assert post("start", b"7")[0] == 409
     assert post("stop")[0] == 200
@@ -190,7 +190,7 @@ def test_who_may_open_the_socket_may_control(make: Make) -> None:
     handler, card = held(readout), started_card(readout)
     assert stat.S_IMODE(socket_file.stat().st_mode) == 0o600
     assert ask(over_tcp(readout), "POST", "/control/start")[0] == 403
-    assert ask(LocalConnection(socket_file), "POST", "/control/start") == (200, "dh0 is running\n")
+    assert ask(LocalConnection(socket_file), "POST", "/control/start") == (200, "dh0 is running in run 1\n")
     assert ask(LocalConnection(socket_file), "GET", "/healthz") == (200, "ok\n")
     handler.kill()
     assert socket_file.exists()

@@ -108,7 +108,7 @@ def test_control_is_passed_on(make_host: MakeHost) -> None:
     for number in range(2):
         wait_for(Path(f"/dev/shm/thalweg-felix-{host.card_name(number)}-0").exists, "the card has its buffer")
     assert host.control(1, "pause")[0] == 409
-    wait_for(lambda: host.control(1, "start") == (200, "dh1 is running\n"), "dh1 is started")
+    wait_for(lambda: host.control(1, "start") == (200, "dh1 is running in run 1\n"), "dh1 is started")
     wait_for(lambda: host.metric("readout_state", 1) == 2, "dh1 runs")
     assert host.metric("readout_state", 0) == 1
     assert host.control(7, "start")[0] == 404

@@ -14,6 +14,7 @@ def moment(time_s: float, state: str, count: int = 0) -> _Moment:
         overflows=0,
         events=count,
         packets=6 * count,
+        unplaced=0,
         incomplete=0,
         sent_bytes=100 * count,
         fill=0.5,

@@ -146,6 +146,26 @@ TEST_P(RunReaderTest, RefusesWhatDoesNotFit) {
     EXPECT_EQ(table, path_ + ": there is no table 'evnts': the tables are events");
 }
 
+struct Gain {
+    float low = 0;
+};
+struct Channel {
+    Gain gain;
+};
+
+TEST(RunReader, NamesTheFieldOfAStruct) {
+    testing::Directory const directory;
+    auto const path = directory.file("run.h5");
+    auto const type = struct_type<Channel>().with("gain", &Channel::gain, struct_type<Gain>().with("low", &Gain::low));
+    Writer::create(path, {{type.table("channels")}}, {})->close(kCloseNs);
+    auto const channels = RunReader(path).table("channels");
+    EXPECT_EQ(channels.column<float>("gain/low").size(), 0u);
+    auto const dotted = message_of([&] { channels.column<float>("gain.low"); });
+    EXPECT_NE(dotted.find("did you mean 'gain/low'?"), std::string::npos) << dotted;
+    auto const whole = message_of([&] { channels.column<float>("gain"); });
+    EXPECT_NE(whole.find("it is struct): name a field of it, such as gain/low"), std::string::npos) << whole;
+}
+
 TEST_P(RunReaderTest, RefusesAnotherUnitAtAnyDepth) {
     auto const events = RunReader(path_).table("events");
     struct Energy {

@@ -30,7 +30,8 @@ void check_name(std::string const& where, std::string_view name, std::string_vie
     if (name == "." || name == "..") refuse(where, "HDF5 gives that name a meaning of its own", "choose another name");
     if (name.find('\0') != name.npos) refuse(where, "its name holds a NUL character");
     if (auto const at = name.find_first_of(forbidden); at != name.npos) {
-        refuse(where, fmt::format("its name holds '{}'", name[at]), "choose a name without " + std::string(forbidden));
+        refuse(where, fmt::format("its name holds '{}'", name[at]),
+               fmt::format("choose a name without any of '{}'", forbidden));
     }
 }
 

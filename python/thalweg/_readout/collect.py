@@ -206,7 +206,8 @@ def _lack(parts: _core.MissingParts) -> str:
     """Returns how many events have nothing, or less than all, of a handler; empty if none."""
     words = [f"{parts.without:,} have nothing"] if parts.without else []
     words += [f"{parts.in_part:,} have only a part"] if parts.in_part else []
-    return f"{' and '.join(words)} of {parts.address}" if words else ""
+    why = f" (it was in run {parts.other_run}: give `start` the number of the run)" if parts.other_run else ""
+    return f"{' and '.join(words)} of {parts.address}{why}" if words else ""
 
 
 _ENDINGS = {
@@ -350,6 +351,7 @@ class _Moment:
     incomplete: int
     tokens_read: int
     waiting_for: str
+    without: str
     run: int
 
     @classmethod
@@ -363,6 +365,7 @@ class _Moment:
             counters.incomplete,
             counters.tokens_read,
             waiting,
+            ", ".join(f"{each.address} ({each.why})" for each in collector.away() if not each.is_missed),
             run,
         )
 
@@ -375,6 +378,7 @@ class _Moment:
         seconds = max(self.time_s - before.time_s, 1e-9)
         speed = f"{(self.raw_bytes - before.raw_bytes) / seconds / 1e9:.2f} GB/s"
         waiting = f", {self.waiting}" if self.waiting else ""
+        waiting += f", without {self.without}" if self.without else ""
         ending = ", writing what was received (Ctrl-C: abandon)" if is_ending else ""
         return (
             f"{as_duration(elapsed_s)}: {(self.rows - before.rows) / seconds:,.0f} events/s, {speed}, "

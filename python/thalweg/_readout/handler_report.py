@@ -9,12 +9,13 @@ from thalweg._readout.live import times
 
 _FATES = ("cleared", "evicted", "skipped", "kept", "discarded")  # what became of fragments that were built
 _ODD_GROUP_COUNTS = ("absent", "evicted", "timed_out", "overflows", "jumps", "hook_failures", "hook_overruns")
-_ODD_PATHS = ("duplicate", "late", "out_of_window", "orphaned")
-_PATHS = ("delivered", *_ODD_PATHS, "left")
+ODD_PATHS = ("duplicate", "late", "out_of_window", "orphaned")
+_PATHS = ("delivered", *ODD_PATHS, "left")
 _DAMAGES = (
     *("sequence_gaps", "lost_blocks", "bad_blocks", "dropped_chunks", "undefined"),
     *("crc_errors", "errors", "truncated", "busy", "deaths"),
 )
+WRONG_NUMBERS = "most packets are in no fragment: does `l1id_offset` in [trigger] lead to their event number?"
 _TOO_SLOW = "collectors were too slow, or waited for another handler"
 _ODD_BUILDER_COUNTS = ("foreign_blocks", "bad_headers", "bad_pointers")
 
@@ -66,8 +67,8 @@ class HandlerReport:
             said.append(f"problems: {', '.join(wrong)}")
         if counts.builder.foreign_blocks:
             said.append(f"blocks came of e-links that are in no group, such as {counts.builder.foreign_elink}")
-        if sum(self.of_streams(path) for path in _ODD_PATHS) > packets / 2:
-            said.append("most packets are in no fragment: does `l1id_offset` in [trigger] lead to their event number?")
+        if sum(self.of_streams(path) for path in ODD_PATHS) > packets / 2:
+            said.append(WRONG_NUMBERS)
         if counts.builder.busy_ns:
             busy = as_duration(counts.builder.busy_ns / 1e9)
             said.append(f"for {busy} nothing was read, because the index was full ({_TOO_SLOW})")
@@ -97,7 +98,7 @@ class HandlerReport:
         """Returns each count of what should not be, with its name. The data are there and marked, or were never ours,
         so they do not change the exit code, but for `overflows`: these payloads are lost."""
         of_groups = [(count, self.of_groups(count)) for count in _ODD_GROUP_COUNTS]
-        of_streams = [(count, self.of_streams(count)) for count in (*_ODD_PATHS, *_DAMAGES)]
+        of_streams = [(count, self.of_streams(count)) for count in (*ODD_PATHS, *_DAMAGES)]
         builder = [(count, getattr(self.counts.builder, count)) for count in _ODD_BUILDER_COUNTS]
         return [f"{number:,} {count.replace('_', ' ')}" for count, number in of_groups + of_streams + builder if number]
 

@@ -10,7 +10,7 @@ from thalweg import _core
 from thalweg._base.errors import Error, UsageError
 from thalweg._base.notify import Notifier
 from thalweg._base.quantities import as_bytes, as_duration, counted
-from thalweg._readout.handler_report import HandlerReport
+from thalweg._readout.handler_report import ODD_PATHS, WRONG_NUMBERS, HandlerReport
 from thalweg._readout.live import LiveLine, Recent, Waits, show
 from thalweg._readout.signals import Stop, listening
 
@@ -19,6 +19,7 @@ _CUT_SHORT_S = 2.0  # then a hook of the experiment keeps a thread
 _MOSTLY = 0.9
 _LOOK_FOR_CARD_NS = 200_000_000
 _LARGEST_RUN = 2**32 - 1
+_FEW_PACKETS = 1000
 _VERBS = ("configure", "start", "pause", "resume", "stop")
 _NO_ROOM = "they do not fit into fragment_bytes of their group): raise it"
 
@@ -152,7 +153,7 @@ class Serving:
             self._reports[-1] = replace(self._reports[-1], counts=counts)
 
     def _watch(self, stop: Stop) -> None:
-        recent, told, run_with_overflow = Recent[_Moment](), "", 0
+        recent, told, run_with_overflow, run_of_others = Recent[_Moment](), "", 0, 0
         while not stop:
             time.sleep(_LOOK_S)
             now = _Moment.of(self._handler)
@@ -162,6 +163,9 @@ class Serving:
             if now.overflows and now.run != run_with_overflow:
                 run_with_overflow = now.run
                 self._live.say(f"payloads are left out of fragments ({_NO_ROOM}")
+            if now.unplaced > max(now.packets / 2, _FEW_PACKETS) and now.run != run_of_others:
+                run_of_others = now.run
+                self._live.say(WRONG_NUMBERS)
             show(self._live, self._notifier, now.sentence(recent.since(now), time.monotonic() - self._begin_s))
 
     @contextlib.contextmanager
@@ -187,7 +191,8 @@ class Serving:
                 if self._is_leaving.is_set():
                     return 409, f"{self._config.name} is ending\n"
                 self._do(verb, number)
-                return 200, f"{self._config.name} is {self._handler.state}\n"
+                of_run = f" in run {self._handler.run}" if verb == "start" else ""
+                return 200, f"{self._config.name} is {self._handler.state}{of_run}\n"
         except UsageError as error:
             return 409, f"{error}\n"
         except Error as error:
@@ -233,6 +238,7 @@ class _Moment:
     overflows: int
     events: int
     packets: int
+    unplaced: int
     incomplete: int
     sent_bytes: int
     fill: float
@@ -251,6 +257,7 @@ class _Moment:
             overflows=sum(group.overflows for group in groups),
             events=max((group.complete + group.incomplete for group in groups), default=0),
             packets=sum(stream.packets for group in groups for stream in group.streams),
+            unplaced=sum(getattr(stream, path) for group in groups for stream in group.streams for path in ODD_PATHS),
             incomplete=sum(group.incomplete for group in groups),
             sent_bytes=report.bytes_sent,
             fill=max((group.fill for group in groups), default=0.0),

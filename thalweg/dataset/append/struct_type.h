@@ -150,6 +150,7 @@ template <class Struct_, class... Members> class StructType {
         return field;
     }
     template <class Each> auto with_member(Each member) const {
+        static_cast<void>(field<Each>(member)); // the compiler says here, at this member, that it cannot be stored
         return StructType<Struct, Members..., Each>(std::tuple_cat(members_, std::tuple(std::move(member))));
     }
 

@@ -242,14 +242,23 @@ void Client::State::look_for_silence(std::uint64_t now) {
     publish_away();
 }
 
+// Returns why a handler that is there has nothing of the run; empty: it has, or the client goes on without it.
+std::string Client::State::why_without_run(RemoteHandler const& handler, std::uint64_t now) const {
+    auto const since_ns = handler.without_run_since_ns;
+    if (since_ns == 0) return "";
+    if (handler.other_run != 0)
+        return fmt::format("it is in run {}, and the first one in run {}", handler.other_run, run);
+    bool const is_missed = handler.run != run && now < since_ns + options.patience_ns;
+    return is_missed ? "it has not begun the run" : "";
+}
+
 void Client::State::publish_away() {
     std::vector<AwayHandler> away;
     auto const now = base::monotonic_ns();
     for (auto const& handler : handlers) {
         if (handler.away_since_ns == 0) {
-            auto const since_ns = handler.without_run_since_ns;
-            bool const is_missed = since_ns != 0 && handler.run != run && now < since_ns + options.patience_ns;
-            if (is_missed) away.push_back({handler.address, "it has not begun the run", true, true, ended});
+            if (auto const why = why_without_run(handler, now); !why.empty())
+                away.push_back({handler.address, why, true, handler.other_run == 0, true, ended});
             continue;
         }
         auto const& why = handler.first_connection().link.failure();
@@ -289,7 +298,9 @@ void Client::State::hand_on(EventSink const& sink) {
 void Client::State::publish() {
     counters.max_outstanding_bytes = requests.credit().most_bytes();
     published.set_counters(counters);
-    published.set_missing_parts(assembler.missing_parts());
+    auto parts = assembler.missing_parts();
+    for (std::size_t i = 0; i < parts.size(); ++i) parts[i].other_run = handlers[i].other_run;
+    published.set_missing_parts(parts);
 }
 
 void Client::State::begin_run(std::uint32_t number) {
@@ -312,7 +323,7 @@ std::vector<AwayHandler> Client::away() const { return state_->published.away();
 std::string Client::waiting_for() const {
     std::string text;
     for (auto const& handler : away())
-        text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", handler.address, handler.why);
+        if (handler.is_missed) text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", handler.address, handler.why);
     return text;
 }
 

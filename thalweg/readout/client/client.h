@@ -102,15 +102,17 @@ struct ClientCounters {
 // What events that were handed on lack of one handler. An event may lack something of several.
 struct MissingParts {
     std::string address;
-    std::uint64_t without = 0; // events that have nothing of it
-    std::uint64_t in_part = 0; // events of which it had less than all
+    std::uint64_t without = 0;   // events that have nothing of it
+    std::uint64_t in_part = 0;   // events of which it had less than all
+    std::uint32_t other_run = 0; // in which it was when it was asked for events of this run; 0: it never was
 };
 
 // A handler to which a client has no connection, or whose part of a run it waits for although it is there.
 struct AwayHandler {
     std::string address;
     std::string why;
-    bool is_there = false;  // it has not begun the run in which the others are
+    bool is_there = false;  // it is not in the run in which the others are
+    bool is_missed = true;  // the client waits for it; else it goes on without it, because it is in another run
     bool was_met = false;   // it has welcomed this client before
     bool may_leave = false; // the run is over, and all of it was given away
 };

@@ -283,8 +283,9 @@ void Client::State::part_failed(ClientRange& range, std::size_t handler) {
 }
 
 // The handler may begin this run soon: the handlers of a readout do not begin at the same moment.
-void Client::State::on_wrong_run(ClientRange& range, std::size_t index) {
+void Client::State::on_wrong_run(ClientRange& range, std::size_t index, std::uint32_t its_run) {
     auto& handler = handlers[index];
+    if (its_run != 0) handler.other_run = its_run;
     auto const now = base::monotonic_ns();
     if (handler.without_run_since_ns == 0) handler.without_run_since_ns = now;
     handler.next_ask_ns = now + options.reconnect_ns;
@@ -307,7 +308,7 @@ void Client::State::on_refused(HandlerConnection& connection, Request const* req
     }
     if (!request) return;
     bool const is_other_run = refused.why == Refusal::wrong_run;
-    if (request->range && is_other_run) on_wrong_run(*request->range, connection.handler);
+    if (request->range && is_other_run) on_wrong_run(*request->range, connection.handler, refused.run);
     if (request->range && !is_other_run) request->range->lose(connection.handler, ~0ull); // events that cannot exist
     if (request->type == MessageType::take) {
         (connection.handler == 0 ? next_take_ns : handler.next_rest_ns) = base::monotonic_ns() + options.reconnect_ns;
@@ -317,7 +318,7 @@ void Client::State::on_refused(HandlerConnection& connection, Request const* req
     for (auto const& it : request->cleared) {
         if (is_other_run && refused.run == 0 && handler.run != it.range.id.run)
             handler.clears.hold(it.range); // until it has begun
-        else
+        else if (!is_other_run) // otherwise the run of the range is over there, and it keeps nothing for anyone
             ++counters.refused_clears;
     }
 }

@@ -115,6 +115,29 @@ TEST(Client, EndsWithAFirstHandlerThatHasLeftBehindTheEndOfItsRun) {
     EXPECT_EQ(collector.client->counters().events, 64u * 8);
 }
 
+TEST(Client, SaysOfAHandlerThatItIsInAnotherRun) {
+    TestHandler one(TestHandlerOptions{}), two(TestHandlerOptions{.run = 8, .sources = {3}});
+    auto options = options_for({&one, &two});
+    options.patience_ns = 200'000'000;
+    Client client(options);
+    std::string waiting, why;
+    client.run({.end_of_range = [&](RangeId const& range) { client.commit(range); },
+                .idle =
+                    [&] {
+                        if (waiting.empty()) waiting = client.waiting_for();
+                        for (auto const& each : client.away())
+                            if (each.is_there && !each.is_missed) why = each.why;
+                    }});
+    EXPECT_EQ(client.counters().incomplete, 5000u);
+    EXPECT_EQ(why, "it is in run 8, and the first one in run 7");
+    ASSERT_EQ(client.missing_parts().size(), 2u);
+    EXPECT_EQ(client.missing_parts()[0].other_run, 0u);
+    EXPECT_EQ(client.missing_parts()[1].other_run, 8u);
+    EXPECT_TRUE(client.settle(5'000'000'000));
+    EXPECT_EQ(client.counters().refused_clears, 0u) << "no other collector has these events";
+    EXPECT_EQ(client.waiting_for(), "");
+}
+
 TEST(Client, AHandlerThatCountsTheEventsOfARunAnewIsNotTakenForOneThatRepeatsItself) {
     auto one = std::make_unique<TestHandler>(TestHandlerOptions{.events = 1 << 20});
     auto const address = one->address();

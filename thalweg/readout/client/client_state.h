@@ -61,6 +61,7 @@ struct Client::State {
     void part(std::uint64_t until_ns);
     void publish();
     void publish_away();
+    std::string why_without_run(RemoteHandler const& handler, std::uint64_t now) const;
     void begin_run(std::uint32_t number);
     void hand_on(EventSink const& sink);
 
@@ -107,7 +108,7 @@ struct Client::State {
     bool has_ended(std::uint64_t now);
     void note_over(RemoteHandler& handler, bool is_over);
     void on_events(Request const& request, ReceivedMessage message);
-    void on_wrong_run(ClientRange& range, std::size_t handler);
+    void on_wrong_run(ClientRange& range, std::size_t handler, std::uint32_t its_run);
     void on_refused(HandlerConnection& connection, Request const* request, ReceivedMessage const& message);
     void part_failed(ClientRange& range, std::size_t handler);
     void give_back(HandlerConnection& connection);

@@ -35,6 +35,7 @@ struct RemoteHandler {
     double event_bytes = 0;                 // estimated size of its share of an event, rather too large
     std::uint32_t run = 0;                  // the run of which it has sent events
     std::uint64_t without_run_since_ns = 0; // it refuses the run of the request since then; 0: it does not
+    std::uint32_t other_run = 0;            // that it named when it refused the run of a request; 0: it never did
     std::uint64_t next_ask_ns = 0;
     std::uint64_t over_since_ns = 0; // its run has been over since then; 0: it goes on, as far as is known
     PendingClears clears;

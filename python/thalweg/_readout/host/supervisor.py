@@ -164,7 +164,8 @@ class Supervisor:
                 handler.look()
             pages.beat()
             left = [handler.name for handler in handlers if handler.is_running]
-            self._show(f"waiting for {', '.join(left)} (Ctrl-C: do not wait)")
+            if left:
+                self._show(f"waiting for {', '.join(left)} (Ctrl-C: do not wait)")
             time.sleep(_LOOK_S)
         self._live.close()
 
