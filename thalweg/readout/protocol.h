@@ -59,13 +59,15 @@ struct Hello {
 };
 static_assert(sizeof(Hello) == 24);
 
+enum class ReadoutState : std::uint32_t { initial, configured, running, paused, stopped };
+
 struct Welcome {
     std::uint64_t instance = 0; // random; it changes when the handler is restarted
     std::uint32_t run = 0;
     std::uint32_t groups = 0;             // the largest number of fragments per event
     std::uint64_t first_event = 0;        // the oldest event that is kept; 0: none yet
     std::uint64_t closed_event = 0;       // every event before this one is closed
-    std::uint32_t state = 0;              // State
+    std::uint32_t state = 0;              // a ReadoutState
     std::uint32_t max_fragment_bytes = 0; // limit of an event: the sum over the groups
     std::uint64_t lease_ns = 0;
 };

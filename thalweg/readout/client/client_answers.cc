@@ -106,6 +106,9 @@ void Client::State::on_welcome(HandlerConnection& connection, ReceivedMessage co
     auto const welcome = body_of<Welcome>(message);
     auto& handler = handlers[connection.handler];
     bool const is_new = handler.welcome.instance != 0 && handler.welcome.instance != welcome.instance;
+    bool const is_between_runs = welcome.state == static_cast<std::uint32_t>(ReadoutState::stopped) ||
+                                 welcome.state == static_cast<std::uint32_t>(ReadoutState::configured);
+    if (connection.handler == 0 && handler.welcome.instance == 0 && is_between_runs) run_before = welcome.run;
     handler.welcome = welcome;
     handler.away_since_ns = handler.refused_since_ns = 0;
     token.accepted(connection.token);
@@ -198,10 +201,11 @@ void Client::State::on_taken(Request const& request, ReceivedMessage const& mess
     check_size(taken);
     if (handler != 0 || request.is_for_left_behind) return on_left_behind(handlers[handler], request, taken);
     note_over(handlers[0], taken.is_over != 0);
-    ended = taken.ended != 0 && taken.count == 0;
+    bool const is_before = run == 0 && run_before != 0 && taken.run == run_before; // nothing of it was left
+    ended = taken.ended != 0 && taken.count == 0 && !is_before;
     if (taken.count == 0) {
         take_few = true;
-        next_take_ns = base::monotonic_ns() + kPauseNs;
+        next_take_ns = base::monotonic_ns() + (is_before ? options.reconnect_ns : kPauseNs);
         return;
     }
     on_range(taken, request.keys[0]);

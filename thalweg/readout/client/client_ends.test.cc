@@ -115,6 +115,23 @@ TEST(Client, EndsWithAFirstHandlerThatHasLeftBehindTheEndOfItsRun) {
     EXPECT_EQ(collector.client->counters().events, 64u * 8);
 }
 
+TEST(Client, WaitsForTheNextRunIfThatBeforeWasOverWhenItCame) {
+    for (auto const state : {ReadoutState::stopped, ReadoutState::configured}) {
+        for (bool const is_alone : {true, false}) {
+            TestHandler one(TestHandlerOptions{.state = static_cast<std::uint32_t>(state)});
+            TestHandler two(TestHandlerOptions{.sources = {3}});
+            Client client(options_for(is_alone ? std::vector{&one} : std::vector{&one, &two}));
+            auto const begin_ns = base::monotonic_ns();
+            client.run({.end_of_range = [&](RangeId const& range) { client.commit(range); },
+                        .idle =
+                            [&] {
+                                if (base::monotonic_ns() > begin_ns + 300'000'000) one.set_running();
+                            }});
+            EXPECT_EQ(client.counters().events, 5000u);
+        }
+    }
+}
+
 TEST(Client, SaysOfAHandlerThatItIsInAnotherRun) {
     TestHandler one(TestHandlerOptions{}), two(TestHandlerOptions{.run = 8, .sources = {3}});
     auto options = options_for({&one, &two});

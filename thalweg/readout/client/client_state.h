@@ -135,6 +135,7 @@ struct Client::State {
     std::uint64_t next_take_ns = 0;
     std::uint64_t next_trial_ns = 0; // of a take although waiting ranges hold as much as they may
     bool take_few = false;           // no whole range came for a while: the next one may have any length
+    std::uint32_t run_before = 0;    // it was over when the client came, so the client waits for the next one
     bool ended = false;              // the run is over, and all of it was given away
     std::uint64_t ended_ns = 0;      // time when the client learned that
     std::uint64_t next_look_ns = 0;

@@ -47,6 +47,7 @@ class TestHandler {
     void set_silent(bool silent) { silent_ = silent; }
     void set_refuse_clears(bool refuse) { refuse_clears_ = refuse; }
     void set_not_yet(bool not_yet) { not_yet_ = not_yet; }
+    void set_running() { is_running_ = true; } // the next run, if its state is another one
     void set_over(bool over) { over_ = over; } // it says that its run is over
 
   private:
@@ -150,8 +151,9 @@ class TestHandler {
             peer.client = {hello.client[0], hello.client[1]};
             auto const bytes = static_cast<std::uint32_t>(options_.sources.size() * (options_.payload_bytes + 80));
             answer(peer, MessageType::welcome, head.tag,
-                   Welcome{instance_, options_.run, static_cast<std::uint32_t>(options_.sources.size()),
-                           options_.first_event, end(), 2, bytes, options_.lease_ns});
+                   Welcome{instance_, options_.run - (options_.state != 2 && !is_running_ ? 1 : 0),
+                           static_cast<std::uint32_t>(options_.sources.size()), options_.first_event, end(),
+                           options_.state, bytes, options_.lease_ns});
         }
         if (silent_ || options_.silent) return;
         if (head.type == MessageType::take) take(peer, head, read<Take>(body));
@@ -203,6 +205,10 @@ class TestHandler {
 
     void take(Peer& peer, MessageHead const& head, Take const& take) {
         ++take_messages_;
+        if (options_.state != 2 && !is_running_) { // its run is over, and nothing is left of it
+            answer(peer, MessageType::taken, head.tag, Taken{.run = options_.run - 1, .ended = 1, .is_over = 1});
+            return;
+        }
         Taken taken{.first = next_, .run = options_.run, .continues = options_.continues, .is_over = over_};
         if (take.left_behind != 0) {
             taken.ended = !options_.goes_on;
@@ -316,7 +322,7 @@ class TestHandler {
     std::atomic<std::uint64_t> most_asked_bytes_ = 0;
     std::atomic<std::uint64_t> take_messages_ = 0;
     std::atomic<std::uint64_t> clear_messages_ = 0;
-    std::atomic<bool> over_ = false, silent_ = false;
+    std::atomic<bool> over_ = false, is_running_ = false, silent_ = false;
     std::atomic<bool> refuse_clears_ = false;
     std::atomic<bool> not_yet_ = false;
     mutable base::Mutex mutex_;

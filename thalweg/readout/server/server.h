@@ -8,12 +8,12 @@
 #include <string>
 
 #include "thalweg/readout/config.h"
+#include "thalweg/readout/protocol.h"
 #include "thalweg/readout/server/index.h"
 #include "thalweg/trace/sample.h"
 
 namespace thalweg::readout {
 
-enum class ReadoutState : std::uint32_t { initial, configured, running, paused, stopped };
 char const* name_of(ReadoutState state);
 
 class Server {
