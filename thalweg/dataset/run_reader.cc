@@ -52,11 +52,11 @@ struct Place {
     std::vector<std::string_view> known;
     known.reserve(fields.size());
     for (auto const& field : fields) known.push_back(field.name);
+    auto advice = base::suggest(name, known);
     auto const dot = name.find('.'); // as uproot shows the field of a struct
-    bool const is_field = dot != std::string_view::npos && std::ranges::count(known, name.substr(0, dot)) > 0;
-    auto const slashed = fmt::format("{}/{}", name.substr(0, dot), is_field ? name.substr(dot + 1) : "");
-    base::fail_usage({place.column(path), "there is none",
-                      is_field ? fmt::format("did you mean '{}'?", slashed) : base::suggest(name, known)});
+    if (dot != name.npos && std::ranges::count(known, name.substr(0, dot)) > 0)
+        advice = fmt::format("did you mean '{}/{}'?", name.substr(0, dot), name.substr(dot + 1));
+    base::fail_usage({place.column(path), "there is none", advice});
 }
 
 void check_type(Place const& place, std::string const& path, Field const& stored, Field const& wanted);
@@ -79,14 +79,14 @@ bool can_be_read_as(Scalar stored, Scalar wanted) {
 void check_type(Place const& place, std::string const& path, Field const& stored, Field const& wanted) {
     bool const is_same = stored.kind == wanted.kind && stored.shape == wanted.shape &&
                          (stored.kind != Kind::scalar || can_be_read_as(stored.scalar, wanted.scalar));
-    bool const is_only_record = stored.kind == Kind::record && wanted.kind != Kind::record;
-    auto const advice = is_only_record && !stored.members.empty()
-                            ? fmt::format("name a field of it, such as {}/{}, or read it into structs", path,
-                                          stored.members.front().name)
-                            : "";
-    if (!is_same)
+    if (!is_same) {
+        std::string advice;
+        if (stored.kind == Kind::record && wanted.kind != Kind::record && !stored.members.empty())
+            advice = fmt::format("name a field of it, such as {}/{}, or read it into structs", path,
+                                 stored.members.front().name);
         base::fail_usage({fmt::format("{} as {}", place.column(path), type_text(wanted)),
                           fmt::format("it is {}", type_text(stored)), advice});
+    }
     if (!model::units_agree(stored, wanted))
         base::fail_usage({fmt::format("{} in {}", place.column(path), wanted.unit),
                           fmt::format("its values are in {}", stored.unit),

@@ -15,9 +15,8 @@ namespace {
 constexpr std::uint64_t kTurnNs = 2'000'000;          // the longest wait of a turn without events
 constexpr std::uint64_t kLookIntervalNs = 50'000'000; // between two checks for silent and absent handlers
 constexpr std::uint64_t kGreetingNs = 3'000'000'000;  // to connect, and to be welcomed
-constexpr auto kNoWelcome = "it sends no welcome, as the port of its metrics would";
-constexpr std::uint64_t kPartingNs = 1'000'000'000; // to send the bye
-constexpr int kMessagesPerTurn = 16;                // then the next connection is served
+constexpr std::uint64_t kPartingNs = 1'000'000'000;   // to send the bye
+constexpr int kMessagesPerTurn = 16;                  // then the next connection is served
 // The limit of connections to a handler that are not greeted yet: a handler accepts few connections without a hello.
 constexpr std::size_t kMostComing = 64;
 
@@ -244,12 +243,15 @@ void Client::State::look_for_silence(std::uint64_t now) {
 
 // Returns why a handler that is there has nothing of the run; empty: it has, or the client goes on without it.
 std::string Client::State::why_without_run(RemoteHandler const& handler, std::uint64_t now) const {
-    auto const since_ns = handler.without_run_since_ns;
-    if (since_ns == 0) return "";
+    if (handler.without_run_since_ns == 0) return "";
     if (handler.other_run != 0)
         return fmt::format("it is in run {}, and the first one in run {}", handler.other_run, run);
-    bool const is_missed = handler.run != run && now < since_ns + options.patience_ns;
-    return is_missed ? "it has not begun the run" : "";
+    return is_missed(handler, now) ? "it has not begun the run" : "";
+}
+
+// Returns whether ranges wait for a handler that is there to begin the run.
+bool Client::State::is_missed(RemoteHandler const& handler, std::uint64_t now) const {
+    return handler.run != run && now < handler.without_run_since_ns + options.patience_ns;
 }
 
 void Client::State::publish_away() {
@@ -258,7 +260,7 @@ void Client::State::publish_away() {
     for (auto const& handler : handlers) {
         if (handler.away_since_ns == 0) {
             if (auto const why = why_without_run(handler, now); !why.empty())
-                away.push_back({handler.address, why, true, handler.other_run == 0, true, ended});
+                away.push_back({handler.address, why, true, is_missed(handler, now), true, ended});
             continue;
         }
         auto const& why = handler.first_connection().link.failure();

@@ -112,7 +112,7 @@ struct AwayHandler {
     std::string address;
     std::string why;
     bool is_there = false;  // it is not in the run in which the others are
-    bool is_missed = true;  // the client waits for it; else it goes on without it, because it is in another run
+    bool is_missed = true;  // the client waits for it; otherwise it goes on without it
     bool was_met = false;   // it has welcomed this client before
     bool may_leave = false; // the run is over, and all of it was given away
 };

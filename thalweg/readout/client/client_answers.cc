@@ -199,7 +199,7 @@ void Client::State::on_taken(Request const& request, ReceivedMessage const& mess
         base::fail_data({fmt::format("it gave away {} ranges", 1 + more.size()),
                          fmt::format("{} were asked for", request.keys.size())});
     check_size(taken);
-    if (handler != 0 || request.is_for_left_behind) return on_left_behind(handlers[handler], request, taken);
+    if (request.is_for_left_behind) return on_left_behind(handlers[handler], request, taken);
     note_over(handlers[0], taken.is_over != 0);
     bool const is_before = run == 0 && run_before != 0 && taken.run == run_before; // nothing of it was left
     ended = taken.ended != 0 && taken.count == 0 && !is_before;

@@ -75,16 +75,21 @@ void Client::State::take_what_is_left() {
         if (!may_ask) continue;
         handler.asks_for_rest = true;
         handler.has_no_rest = false; // until it reports so again
-        auto const key = random_key();
-        auto const tag = add_request({.type = MessageType::take, .connection = &connection, .keys = {key}});
-        connection.link.send(MessageType::take, tag,
-                             Take{.run = run,
-                                  .count = options.range_events,
-                                  .deadline_ms = options.deadline_ms,
-                                  .min_count = 1,
-                                  .left_behind = 1,
-                                  .seal = seal_of(key)});
+        send_take_of_left_behind(connection, options.deadline_ms);
     }
+}
+
+void Client::State::send_take_of_left_behind(HandlerConnection& connection, std::uint32_t deadline_ms) {
+    auto const key = random_key();
+    auto const tag =
+        add_request({.type = MessageType::take, .connection = &connection, .keys = {key}, .is_for_left_behind = true});
+    connection.link.send(MessageType::take, tag,
+                         Take{.run = run,
+                              .count = options.range_events,
+                              .deadline_ms = deadline_ms,
+                              .min_count = 1,
+                              .left_behind = 1,
+                              .seal = seal_of(key)});
 }
 
 void Client::State::sample_ranges() {

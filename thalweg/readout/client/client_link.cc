@@ -58,6 +58,13 @@ void ClientLink::fail(std::string const& why) {
     address_.look_up_again(); // before the next attempt
 }
 
+// The port of metrics takes a hello for a request that makes no sense as soon as a byte of it looks like an end of
+// line.
+void ClientLink::fail_closed(int error) {
+    if (error != 0) return fail(std::strerror(error));
+    fail(phase_ == Phase::greeting ? kNoWelcome : "it closed the connection");
+}
+
 void ClientLink::leave(std::string const& why) {
     if (socket_) poller_.remove(socket_.get());
     socket_.reset();
@@ -114,7 +121,7 @@ void ClientLink::flush() {
     if (out_.empty()) return;
     while (sent_bytes_ < out_.size()) {
         auto const moved = transport::send_some(socket_, std::span(out_).subspan(sent_bytes_));
-        if (moved.closed) return fail(moved.error != 0 ? std::strerror(moved.error) : "it closed the connection");
+        if (moved.closed) return fail_closed(moved.error);
         if (moved.bytes == 0) break;
         sent_bytes_ += moved.bytes;
         THALWEG_ASSERT(sent_bytes_ <= out_.size(), "only queued bytes are sent");
@@ -132,7 +139,7 @@ bool ClientLink::receive_into(std::span<std::byte> room, std::size_t& bytes) {
     auto const moved = waits_for_memory_ ? transport::receive_with_file(socket_, room, memory_file_)
                                          : transport::receive_some(socket_, room);
     if (moved.closed) {
-        fail(moved.error != 0 ? std::strerror(moved.error) : "it closed the connection");
+        fail_closed(moved.error);
         return false;
     }
     bytes += moved.bytes;

@@ -26,6 +26,8 @@ struct ReceivedMessage {
     std::span<std::byte const> body() const { return {memory.data(), head.length_bytes}; }
 };
 
+constexpr auto kNoWelcome = "it sends no welcome, as the port of its metrics would";
+
 class ClientLink {
   public:
     enum class Phase : std::uint8_t { away, connecting, greeting, ready };
@@ -65,6 +67,7 @@ class ClientLink {
   private:
     void enter(Phase phase);
     void leave(std::string const& why);
+    void fail_closed(int error); // by the other side
     void tell_released();
     std::optional<ReceivedMessage> receive_any(MessagePool& pool, std::uint64_t most_bytes);
     void take_memory(ReceivedMessage const& message);

@@ -22,8 +22,7 @@ void Client::State::note_over(RemoteHandler& handler, bool is_over) {
 
 bool Client::State::is_over_and_away(std::size_t index) const {
     auto const& handler = handlers[index];
-    bool const is_away = handler.away_since_ns != 0 && !handler.is_ready();
-    return is_away && (index == 0 ? ended : handler.has_no_rest);
+    return handler.is_away() && (index == 0 ? ended : handler.has_no_rest);
 }
 
 // Returns whether the handler has no more of this range than it has sent, unless it begins anew.
@@ -64,7 +63,7 @@ bool Client::State::may_return(std::size_t index, std::uint64_t now) const {
 bool Client::State::is_given_up(std::size_t index, std::uint64_t now) const {
     auto const& handler = handlers[index];
     auto const over_ns = handlers[0].over_since_ns;
-    if (index == 0 || over_ns == 0 || handler.away_since_ns == 0 || handler.is_ready()) return false;
+    if (index == 0 || over_ns == 0 || !handler.is_away()) return false;
     auto const missed_ns = handler.without_run_since_ns != 0 ? handler.without_run_since_ns : handler.away_since_ns;
     auto const since_ns = handler.run == run ? std::max(over_ns, handler.away_since_ns) : missed_ns;
     return now > since_ns + options.patience_ns / kPartOfPatience;
@@ -75,29 +74,20 @@ bool Client::State::is_given_up(std::size_t index, std::uint64_t now) const {
 void Client::State::ask_whether_over() {
     auto& connection = handlers[0].first_connection();
     auto const now = base::monotonic_ns();
-    bool const is_any_away = std::any_of(handlers.begin() + 1, handlers.end(),
-                                         [](auto const& it) { return it.away_since_ns != 0 && !it.is_ready(); });
+    bool const is_any_away =
+        std::any_of(handlers.begin() + 1, handlers.end(), [](auto const& it) { return it.is_away(); });
     bool const may_ask =
         is_any_away && takes == 0 && run != 0 && handlers[0].over_since_ns == 0 && now >= next_trial_ns;
     if (!may_ask || !connection.is_ready()) return;
     next_trial_ns = now + kTrialNs;
     ++takes;
-    auto const key = random_key();
-    auto const tag =
-        add_request({.type = MessageType::take, .connection = &connection, .keys = {key}, .is_for_left_behind = true});
-    connection.link.send(MessageType::take, tag,
-                         Take{.run = run,
-                              .count = options.range_events,
-                              .deadline_ms = kAskDeadlineMs,
-                              .min_count = 1,
-                              .left_behind = 1,
-                              .seal = seal_of(key)});
+    send_take_of_left_behind(connection, kAskDeadlineMs);
 }
 
 // A first handler that has left behind the end of its run gives nothing away any more, also if it could not say so.
 void Client::State::look_for_end(std::uint64_t now) {
     auto const& first = handlers[0];
-    bool const has_left = first.over_since_ns != 0 && first.away_since_ns != 0 && !first.is_ready();
+    bool const has_left = first.over_since_ns != 0 && first.is_away();
     auto const since_ns = std::max(first.over_since_ns, first.away_since_ns);
     if (has_left && now > since_ns + options.patience_ns / kPartOfPatience) ended = true;
 }

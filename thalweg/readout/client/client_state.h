@@ -61,6 +61,7 @@ struct Client::State {
     void part(std::uint64_t until_ns);
     void publish();
     void publish_away();
+    bool is_missed(RemoteHandler const& handler, std::uint64_t now) const;
     std::string why_without_run(RemoteHandler const& handler, std::uint64_t now) const;
     void begin_run(std::uint32_t number);
     void hand_on(EventSink const& sink);
@@ -70,6 +71,7 @@ struct Client::State {
     void ask(bool take_more);
     void take_ranges();
     void take_what_is_left();
+    void send_take_of_left_behind(HandlerConnection& connection, std::uint32_t deadline_ms);
     void sample_ranges();
     bool request(ClientRange& range, std::size_t handler);
     void clear(RemoteHandler& handler, RangeToClear const& what);

@@ -49,6 +49,7 @@ struct RemoteHandler {
     // Returns the connection for takes and clears, which keeps their order.
     HandlerConnection& first_connection() const { return *connections[0]; }
     bool is_ready() const { return first_connection().is_ready(); }
+    bool is_away() const { return away_since_ns != 0 && !is_ready(); }
     // Returns how many bytes to ask for `count` events: what they needed lately, always enough for one event, and at
     // most `share`.
     std::uint64_t bytes_to_ask(std::uint64_t count, std::uint64_t share) const;

@@ -74,6 +74,7 @@ class TestHandler {
         std::memcpy(&value, from, sizeof value);
         return value;
     }
+    bool is_before_run() const { return options_.state != ReadoutState::running && !is_running_; }
     static bool hits(std::uint64_t number, std::uint64_t every) { return every != 0 && number % every == every - 1; }
 
     void run(std::stop_token const& stop) {
@@ -151,9 +152,9 @@ class TestHandler {
             peer.client = {hello.client[0], hello.client[1]};
             auto const bytes = static_cast<std::uint32_t>(options_.sources.size() * (options_.payload_bytes + 80));
             answer(peer, MessageType::welcome, head.tag,
-                   Welcome{instance_, options_.run - (options_.state != 2 && !is_running_ ? 1 : 0),
+                   Welcome{instance_, options_.run - (is_before_run() ? 1 : 0),
                            static_cast<std::uint32_t>(options_.sources.size()), options_.first_event, end(),
-                           options_.state, bytes, options_.lease_ns});
+                           static_cast<std::uint32_t>(options_.state), bytes, options_.lease_ns});
         }
         if (silent_ || options_.silent) return;
         if (head.type == MessageType::take) take(peer, head, read<Take>(body));
@@ -205,7 +206,7 @@ class TestHandler {
 
     void take(Peer& peer, MessageHead const& head, Take const& take) {
         ++take_messages_;
-        if (options_.state != 2 && !is_running_) { // its run is over, and nothing is left of it
+        if (is_before_run()) { // nothing is left of the one before
             answer(peer, MessageType::taken, head.tag, Taken{.run = options_.run - 1, .ended = 1, .is_over = 1});
             return;
         }

@@ -39,7 +39,7 @@ inline std::vector<std::byte> make_fragment(std::uint32_t run, std::uint64_t eve
 
 struct TestHandlerOptions {
     std::uint32_t run = 7;
-    std::uint32_t state = 2; // that its welcome says
+    ReadoutState state = ReadoutState::running; // that its welcome says; otherwise the run before is over
     std::uint64_t first_event = 1000;
     std::uint64_t events = 5000; // the run ends after so many
     std::vector<std::uint32_t> sources = {1, 2};
