@@ -290,6 +290,20 @@ def test_viewers_that_do_not_read_hold_no_other_up(shown) -> None:
         assert "thalweg_watch_viewers 11.0" in text
 
 
+def test_viewers_that_were_sent_the_same_are_known_apart(closed: Path, files: Path) -> None:
+    """The server would go on to send to one that has left, and say that it cannot (`watched` wants nothing said)."""
+    with watched(closed, "--config", files / "tdpac.toml") as server:
+        with viewer(server) as page:
+            with viewer(server) as other:
+                for each in (page, other):
+                    each.until(lambda each=each: each.status["state"] == "read to its end" and "fit" in each.parts)
+                    each.take()
+            for _ in range(2):
+                page.take()
+        time.sleep(3)  # ages are sent each second
+        assert "thalweg_watch_viewers 0.0" in server.get("/metrics").body.decode()
+
+
 def drawn_in(chart: str) -> str:
     """An expression: whether there is more in a chart than its ground."""
     pixels = "c.getContext('2d').getImageData(0, 0, c.width, c.height).data"

@@ -67,7 +67,7 @@ class _Application:
         await self._application(scope, receive, send)
 
 
-@dataclass
+@dataclass(eq=False)  # two viewers that were sent the same are not the same one
 class _Viewer:
     version: int = 0  # that was sent last
     may_apply: bool = False
