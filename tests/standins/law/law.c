@@ -1,5 +1,6 @@
 // Storage with a law that is known, preloaded into any program: each piece of a transfer takes latency + bytes /
-// bandwidth on the server that holds its stripe, and a server does one piece at a time.
+// bandwidth on the server that holds its stripe, and a server does one piece at a time. The time of the real transfer
+// is part of that time: the law does not depend on how fast the memory of the machine is.
 //   LAW_FOLDER      files below it obey the law; all others are as fast as they are
 //   LAW_SERVERS     number of servers; 0: transfers do not wait for each other
 //   LAW_STRIPE      bytes of a stripe
@@ -68,25 +69,48 @@ static int obeys(int fd) {
     return strncmp(path, law.folder, strlen(law.folder)) == 0;
 }
 
+static long now_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
 // Each piece opens the file of its server: the lock excludes threads of this process, too.
-static void serve(off_t stripe, size_t bytes) {
+static int acquire(off_t stripe) {
+    if (law.servers == 0) return -1;
     char name[32];
-    int server = -1;
-    if (law.servers > 0) {
-        snprintf(name, sizeof name, "server-%ld", (long)(stripe % law.servers));
-        server = open_in_state(name);
-        while (flock(server, LOCK_EX) != 0 && errno == EINTR) {
-        }
+    snprintf(name, sizeof name, "server-%ld", (long)(stripe % law.servers));
+    int const server = open_in_state(name);
+    while (flock(server, LOCK_EX) != 0 && errno == EINTR) {
     }
-    long const ns = law.latency_ns + (long)((double)bytes / law.bandwidth * 1e9);
-    struct timespec left = {ns / 1000000000, ns % 1000000000};
-    while (nanosleep(&left, &left) != 0) {
-    }
+    return server;
+}
+
+static void release(int server) {
     if (server >= 0) close(server);
 }
 
-static void transfer(int fd, off_t at, size_t bytes) {
+// Sleeps for the rest of a piece, of whose time so much is spent. Returns what is spent of the time of the next one.
+static long serve(size_t bytes, long spent_ns) {
+    long const due_ns = law.latency_ns + (long)((double)bytes / law.bandwidth * 1e9) - spent_ns;
+    if (due_ns <= 0) return -due_ns;
+    long const begin_ns = now_ns();
+    struct timespec left = {due_ns / 1000000000, due_ns % 1000000000};
+    while (nanosleep(&left, &left) != 0) {
+    }
+    return now_ns() - begin_ns - due_ns;
+}
+
+struct transfer {
+    off_t at;
+    size_t bytes; // 0: it does not obey the law
+    int server;   // of the first piece
+    long begin_ns;
+};
+
+static struct transfer begin_transfer(int fd, off_t at, size_t bytes) {
     int const before = errno;
+    struct transfer made = {at, 0, -1, 0};
     if (bytes > 0 && obeys(fd)) {
         long const now = atomic_fetch_add(&law.counts->now, 1) + 1;
         long most = atomic_load(&law.counts->most);
@@ -94,14 +118,28 @@ static void transfer(int fd, off_t at, size_t bytes) {
         }
         atomic_fetch_add(&law.counts->transfers, 1);
         atomic_fetch_add(&law.counts->bytes, (long)bytes);
-        while (bytes > 0) {
-            size_t const rest = (size_t)(law.stripe - at % law.stripe), piece = bytes < rest ? bytes : rest;
-            serve(at / law.stripe, piece);
-            at += (off_t)piece;
-            bytes -= piece;
-        }
-        atomic_fetch_sub(&law.counts->now, 1);
+        made.bytes = bytes;
+        made.server = acquire(at / law.stripe);
+        made.begin_ns = now_ns();
     }
+    errno = before;
+    return made;
+}
+
+static void end_transfer(struct transfer of) {
+    if (of.bytes == 0) return;
+    int const before = errno;
+    long spent_ns = now_ns() - of.begin_ns;
+    while (1) {
+        size_t const rest = (size_t)(law.stripe - of.at % law.stripe), piece = of.bytes < rest ? of.bytes : rest;
+        spent_ns = serve(piece, spent_ns);
+        release(of.server);
+        of.at += (off_t)piece;
+        of.bytes -= piece;
+        if (of.bytes == 0) break;
+        of.server = acquire(of.at / law.stripe);
+    }
+    atomic_fetch_sub(&law.counts->now, 1);
     errno = before;
 }
 
@@ -116,8 +154,10 @@ static size_t sum(struct iovec const* pieces, int count) {
         ssize_t(*real) parameters;                                                                                     \
         void* const found = dlsym(RTLD_NEXT, #name);                                                                   \
         memcpy(&real, &found, sizeof real);                                                                            \
-        transfer(fd, at, bytes);                                                                                       \
-        return real arguments;                                                                                         \
+        struct transfer const made = begin_transfer(fd, at, bytes);                                                    \
+        ssize_t const done = real arguments;                                                                           \
+        end_transfer(made);                                                                                            \
+        return done;                                                                                                   \
     }
 
 OBEY(write, (int fd, void const* from, size_t size), (fd, from, size), lseek(fd, 0, SEEK_CUR), size)
