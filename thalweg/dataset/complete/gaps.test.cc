@@ -44,6 +44,10 @@ class Recording {
     }
     void died(std::uint64_t published) { journal_.append(RecordType::finish, FinishRecord{0, 1, published}); }
     void barrier() { journal_.append(RecordType::barrier, BarrierRecord{journal_.size_bytes()}); }
+    std::uint64_t journal_end() { return journal_.size_bytes(); }
+    void lose_journal(std::uint64_t begin, std::uint64_t end) {
+        storage_->write(begin, std::vector<std::byte>(end - begin, std::byte{0}));
+    }
     void resume() { journal_what_is_left(gathered(), {}, journal_); }
 
     Gathered gathered(RunState state = RunState::ended) const { return gather(storage_, *file_, state); }
@@ -116,6 +120,24 @@ TEST(Gaps, ADamageToWhatWasDurableCostsTheFewestRows) {
     run.add_block(1000, false);                       // lies beyond the end of the file
     run.barrier();
     EXPECT_EQ(run.rows(), (Ranges{{0, block}, {2 * block, 3 * block}}));
+}
+
+// The kernel may write what stands behind the bytes that it cannot write, the BARRIER with it: its sync fails.
+TEST(Gaps, ASyncOfTheJournalThatFailsCostsNothingThatWasDurable) {
+    Recording run;
+    auto const block = run.block_rows();
+    run.add_rows(0, block + 11);
+    run.barrier();
+    auto const begin = run.journal_end();
+    run.add_rows(block + 11, 2 * block - 11);
+    auto const end = run.journal_end();
+    run.add_block(3);
+    run.barrier();
+    run.lose_journal(begin, end);
+    EXPECT_EQ(run.rows(), (Ranges{{0, block + 11}}));
+    EXPECT_EQ(run.lost_rows(), 3 * block - 11);
+    run.barrier(); // so the sync had not failed: the disk has lost something since
+    EXPECT_EQ(run.rows(), (Ranges{{0, block}, {3 * block, block}}));
 }
 
 TEST(Gaps, WhatARunKeepsWhenItIsResumedItKeepsLater) {

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "thalweg/base/assert.h"
 #include "thalweg/base/error.h"
@@ -205,7 +206,8 @@ void JournalFacts::read_abandoned(JournalRecord const& record) {
 }
 
 void JournalFacts::read_barrier(JournalRecord const& record) {
-    covered_bytes_ = std::max(covered_bytes_, take<BarrierRecord>(record).covered_bytes);
+    auto const covered = take<BarrierRecord>(record).covered_bytes;
+    if (covered > covered_bytes_) covered_before_ = std::exchange(covered_bytes_, covered);
 }
 
 namespace {
@@ -290,7 +292,22 @@ void JournalFacts::read_region(JournalRecord const& record) {
         *found = {value.region, value.used_end, value.over != 0};
 }
 
-void JournalFacts::find_durable_items() {
+// A sync that fails may leave its BARRIER on the disk without some of the records in front of it. It is the last sync
+// of its run, so that the BARRIER before says what was durable. If more is damaged than that, the disk has failed
+// since.
+std::optional<std::uint64_t> JournalFacts::durable_end(std::span<std::uint64_t const> damaged) const {
+    auto end = covered_bytes_;
+    for (auto const offset : damaged) {
+        if (offset < resumed_at_ || offset >= covered_bytes_) continue;
+        if (offset < covered_before_) return std::nullopt;
+        end = covered_before_;
+    }
+    return end;
+}
+
+void JournalFacts::find_durable_items(std::span<std::uint64_t const> damaged) {
+    auto const end = durable_end(damaged);
+    if (!end) return;
     std::map<std::pair<std::uint32_t, std::uint32_t>, Ranges> early; // behind a gap, as they come
     std::pair<std::uint32_t, ProducerFacts*> last{0, nullptr};       // mostly the next is of the same one
     auto const facts_of = [&](Announced const& each) -> ProducerFacts& {
@@ -305,10 +322,10 @@ void JournalFacts::find_durable_items() {
             early[{each.producer, each.column}].push_back({page.first, page.count});
     };
     for (auto const& each : announced) {
-        if (is_durable(each)) add(each, facts_of(each).pages[each.column][each.index]);
+        if (each.record_end <= *end) add(each, facts_of(each).pages[each.column][each.index]);
     }
     for (auto const& each : announced_rows) {
-        if (is_durable(each)) add(each, facts_of(each).waiting[each.column][each.index]);
+        if (each.record_end <= *end) add(each, facts_of(each).waiting[each.column][each.index]);
     }
     for (auto& [key, ranges] : early) {
         auto& items = producers.at(key.first).durable_items[key.second];

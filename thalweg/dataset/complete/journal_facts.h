@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -72,10 +73,9 @@ class JournalFacts {
     // Returns true if a BARRIER says that the page is on the disk.
     bool is_durable(Announced const& page) const { return page.record_end <= covered_bytes_; }
     bool has_barrier() const { return covered_bytes_ > 0; }
-    // Returns true if what the journal says there was durable, since the run was resumed last.
-    bool was_durable(std::uint64_t offset) const { return resumed_at_ <= offset && offset < covered_bytes_; }
-    // To be called once everything is read, and before pages are left out.
-    void find_durable_items();
+    // To be called once everything is read, and before pages are left out. `damaged`: where something is missing of the
+    // journal.
+    void find_durable_items(std::span<std::uint64_t const> damaged = {});
     // Forgets what lies in front of the seen beginnings, and which bytes of it are known. Rows of the journal go, too,
     // if their segment is gone: pages hold them, or a later segment.
     void drop_seen(std::function<bool(std::uint64_t address)> const& is_gone);
@@ -125,8 +125,11 @@ class JournalFacts {
     void read_kept(JournalRecord const& record);
     void read_region(JournalRecord const& record);
 
+    // Returns up to where the records are that were durable; nothing if that is not known.
+    std::optional<std::uint64_t> durable_end(std::span<std::uint64_t const> damaged) const;
+
     std::string path_;
-    std::uint64_t covered_bytes_ = 0;
+    std::uint64_t covered_bytes_ = 0, covered_before_ = 0; // by the last BARRIER, and by the one before
     std::uint64_t resumed_at_ = 0;
     std::uint64_t clusters_ = 0;
     std::map<UnitKey, std::size_t> unit_indices_;

@@ -12,15 +12,14 @@ void NodeFacts::read(JournalFiles const& files, JournalRows& rows, JournalPositi
     std::set<std::uint32_t> found;
     damage = read_journal(
         files, [&](JournalRecord const& record) { return journal.read(record); }, &rows, &found, position);
-    bool is_damaged =
-        std::ranges::any_of(damage.offsets, [&](std::uint64_t offset) { return journal.was_durable(offset); });
+    auto damaged = damage.offsets;
     missing.clear();
     for (auto const& [segment, offset] : journal.segments) {
         if (journal.closed || found.contains(segment)) continue;
         missing.insert(segment);
-        is_damaged = is_damaged || journal.was_durable(offset);
+        damaged.push_back(offset);
     }
-    if (!is_damaged) journal.find_durable_items();
+    journal.find_durable_items(damaged);
 }
 
 FoundPart NodeFacts::found() const {

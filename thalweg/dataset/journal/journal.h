@@ -22,7 +22,9 @@
 // A reader trusts:
 //
 //     before the last BARRIER   Pages and rows are durable, and are believed without being read. If a record is damaged
-//                               there all the same, the disk has failed: then nothing counts as durable any more.
+//                               all the same, but none that the BARRIER before covers, the last sync failed: what that
+//                               one covers is durable. Else the disk has failed, and nothing counts as durable any
+//                               more.
 //     after the last BARRIER    While the run is open: everything, since the kernel has it. After it has ended: a power
 //                               cut may have taken any of it, so that pages are compared with their checksums.
 //     in a copy                 Nothing that the file does not say itself: the copy may be older than its journal.
