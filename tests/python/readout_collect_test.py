@@ -262,6 +262,17 @@ def test_a_handler_that_was_never_reached_is_a_problem(
     assert said in done.stderr
 
 
+def test_a_handler_in_another_run_is_a_problem(tmp_path: Path, handlers: list[Handler]) -> None:
+    handlers[1].run = 8
+    done = collect(*addresses(handlers), "--out", tmp_path / "run.h5", "--json")
+    assert done.returncode == 1, done.stderr
+    report = json.loads(done.stdout)
+    said = f"{report['events']:,} events have nothing of {handlers[1].address} (it was in run 8): give `start` the "
+    assert report["problem"] == said + "number of the run"
+    assert f"thalweg: {said}" in done.stderr
+    assert report["complete"]
+
+
 @pytest.mark.parametrize(
     ("at_end", "when_stopped", "said"),
     [

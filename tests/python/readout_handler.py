@@ -6,7 +6,8 @@ import threading
 
 HEAD = struct.Struct("<IHHII")
 MARKER, VERSION = 0x52475754, 4
-HELLO, TAKE, GET, CLEAR, BYE, WELCOME, TAKEN, EVENTS, CLEARED = 1, 2, 3, 4, 5, 16, 17, 18, 19
+HELLO, TAKE, GET, CLEAR, BYE, WELCOME, TAKEN, EVENTS, CLEARED, REFUSED = 1, 2, 3, 4, 5, 16, 17, 18, 19, 20
+WRONG_RUN = 3
 STREAMS = 2
 
 
@@ -81,18 +82,25 @@ class Handler:
             return WELCOME, struct.pack("<QIIQQIIQ", 42, self.run, *sizes)
         if kind == TAKE:
             self.takes += 1
-            _run, count, _deadline, _least, left_behind, _reserved, _seal = struct.unpack("<IIIIII16s", body[:40])
+            run, count, _deadline, _least, left_behind, _reserved, _seal = struct.unpack("<IIIIII16s", body[:40])
+            if run not in (0, self.run):
+                return self._refused()
             if left_behind:
                 return TAKEN, struct.pack("<QIIIIII", 0, self.run, 0, int(self.closed == self.end), 0, 0, 0)
             return TAKEN, self._take(count)
         if kind == GET:
-            first, _run, count, _most, _deadline, _seal = struct.unpack("<QIIII16s", body)
+            first, run, count, _most, _deadline, _seal = struct.unpack("<QIIII16s", body)
+            if run != self.run:
+                return self._refused()
             records = b"".join(self._record(event) for event in range(first, first + count))
             return EVENTS, struct.pack("<QQII", first, first + count, self.run, count) + records
         if kind == CLEAR:
             ranges = [(first, count) for first, _run, count, _key in struct.iter_unpack("<QII16s", body)]
             return CLEARED, b"".join(self._clear(*each) for each in ranges)
         return None
+
+    def _refused(self) -> tuple[int, bytes]:
+        return REFUSED, struct.pack("<II", WRONG_RUN, self.run) + b"this handler is in another run"
 
     def _clear(self, first: int, count: int) -> bytes:
         self.cleared |= set(range(first, first + count))

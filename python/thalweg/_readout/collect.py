@@ -119,7 +119,11 @@ class CollectorReport:
 
     @property
     def exit_code(self) -> int:
-        return 1 if self.problem or self.unreached or self.result is None else 0
+        return 1 if self.problems or self.result is None else 0
+
+    @property
+    def problems(self) -> list[str]:
+        return [text for text in (self.problem, self.unreached, *map(_in_another_run, self.missing_parts)) if text]
 
     @property
     def _per_s(self) -> float:
@@ -141,7 +145,7 @@ class CollectorReport:
             "not_cleared": self.not_cleared,
             "counters": self.counters.as_json(),
             "missing_parts": [each.as_json() for each in self.missing_parts],
-            "problem": "; ".join(text for text in (self.problem, self.unreached) if text),
+            "problem": "; ".join(self.problems),
         }
 
     def sentences(self) -> list[str]:
@@ -206,8 +210,18 @@ def _lack(parts: _core.MissingParts) -> str:
     """Returns how many events have nothing, or less than all, of a handler; empty if none."""
     words = [f"{parts.without:,} have nothing"] if parts.without else []
     words += [f"{parts.in_part:,} have only a part"] if parts.in_part else []
-    why = f" (it was in run {parts.other_run}: give `start` the number of the run)" if parts.other_run else ""
-    return f"{' and '.join(words)} of {parts.address}{why}" if words else ""
+    return f"{' and '.join(words)} of {parts.address}" if words else ""
+
+
+def _in_another_run(parts: _core.MissingParts) -> str:
+    """Returns what is to be said of a handler that was asked for events of this run while it was in another one; empty
+    if it gave all that it had all the same."""
+    if not parts.other_run or not parts.without:
+        return ""
+    return (
+        f"{parts.without:,} events have nothing of {parts.address} (it was in run {parts.other_run}): give `start` the "
+        "number of the run"
+    )
 
 
 _ENDINGS = {

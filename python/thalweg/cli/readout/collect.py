@@ -133,7 +133,7 @@ def collect(
         print_json(report.as_json())
     else:
         answer(*report.sentences())
-    for problem in filter(None, (report.problem, report.unreached)):
+    for problem in report.problems:
         say(f"thalweg: {problem}")
     if report.result is None:
         sys.stdout.flush()
