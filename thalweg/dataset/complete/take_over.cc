@@ -19,6 +19,7 @@
 #include "thalweg/dataset/run/ledger.h"
 #include "thalweg/dataset/run/left_over.h"
 #include "thalweg/dataset/run/run_memory.h"
+#include "thalweg/storage/see_disk.h"
 
 namespace thalweg::dataset {
 namespace {
@@ -89,7 +90,6 @@ void take_up_memory(UnfinishedRun& run) {
         }
         check_not_written(place.data(), *ledger);
         auto const memory_lock = hold_memory(ledger->name());
-        wait_for_killed_writers(*run.file);
         salvage(place.data(), run.head, *ledger, journal, run.notes);
         run.claimed = std::max<std::uint64_t>(run.claimed, ledger->head().claimed);
     }
@@ -143,6 +143,20 @@ UnfinishedRun lock_all(std::vector<RunPlace> places) {
     return run;
 }
 
+// From here on nothing is believed that only the kernel's memory has: a run whose disk failed for a while is recovered
+// right behind that, on the same machine.
+void see_disk(UnfinishedRun& run) {
+    wait_for_killed_writers(*run.file);
+    std::vector<std::string> paths{run.file->path()};
+    for (auto const& journal : run.journals) {
+        paths.push_back(journal.main->path());
+        for (auto const& [number, segment] : open_segments(journal)) paths.push_back(segment->path());
+    }
+    for (auto const& path : paths) {
+        if (auto const refused = storage::see_disk(path); !refused.empty()) run.notes.push_back(refused);
+    }
+}
+
 // From "locked" to "taken over".
 void open_and_check(UnfinishedRun& run) {
     THALWEG_ASSERT(run.locks.size() == run.places.size() && run.journals.size() == run.places.size(),
@@ -161,6 +175,7 @@ void open_and_check(UnfinishedRun& run) {
     run.format = &format_for(path);
     run.is_original = run.place().is_original(start->preamble);
     if (!may_have_torn_beginning(run)) check_pair(*run.file, *run.format, run.head);
+    see_disk(run);
     take_up_memory(run);
     THALWEG_ASSERT(run.is_original || !run.has_memory, "a copy has no memory");
 }

@@ -10,6 +10,9 @@
 //        |        take_over: a journal that was never more than begun is cleared away, and is an error. The file must
 //        be v        of the same run as the journals.
 //     checked     File and journals belong together.
+//        |        take_over: looks at the disk, since the kernel may have kept what it could not write.
+//        v
+//     seen        What is read from here on is on the disk.
 //        |        take_over: what producers had published in shared memory is appended to the journal of their node. A
 //        v        SETTLED record follows if that is all, and a sync.
 //     taken over  `UnfinishedRun`. Its journals say all that is known about the run.
