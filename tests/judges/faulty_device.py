@@ -25,7 +25,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "faults")]
 import device  # noqa: E402
 import mounted  # noqa: E402
 from cuts import in_child  # noqa: E402
-from judge import judge  # noqa: E402
+from judge import Verdict, judge  # noqa: E402
 from promises import Promise, Said  # noqa: E402
 from recordings import Choices, choose, to_json  # noqa: E402
 from result import Result, play_rounds, work_folder  # noqa: E402
@@ -34,6 +34,7 @@ PROGRAMS = ("nbdkit", "nbdfuse", "mkfs.ext4", "mkfs.xfs")
 HOWS = ("EIO on write", "EIO on write", "ENOSPC on write", "EIO on read", "delay", "small")
 LONGEST_S = 120
 SMALL = 24 << 20
+GAPS = "it has gaps"
 END = 1 << 62  # a length that no log has: all that was promised
 
 
@@ -96,8 +97,9 @@ class Round:
             subprocess.run([*device.MAKE[file_system], name], check=True, stdout=subprocess.DEVNULL)
             mounted.mount(name, self.where, file_system, "errors=continue" if file_system == "ext4" else "")
             code, errors = self._record()
+            before = self._recover_at_once() if code else None
             mounted.unmount(self.where, timeout_s=60)
-            return self._wrong_end(code, errors) or self._judge(name)
+            return self._wrong_end(code, errors) or self._judge(name, before)
 
     def _served(self) -> contextlib.AbstractContextManager[None]:
         disk = self.folder / "disk"
@@ -148,9 +150,22 @@ class Round:
             return [f"a slow device is no error: {said.failures()[:1]} {errors[-300:]}"]
         return []
 
-    def _judge(self, name: str) -> list[str]:
-        """Mounts the file system again, now that the device works, and judges what is on it."""
+    def _recover_at_once(self) -> Verdict | None:
+        """In half of the rounds, recovers the run where it failed, while the kernel still has what it could not write.
+        Returns what `recover` has said, or nothing if it refused."""
+        if self.any.random() < 0.5:
+            return None
+        verdict = in_child(lambda: recovered(self.where / self.choices.file))
+        self.counts[f"failing devices: {'not ' if verdict.wrong else ''}recovered at once"] += 1
+        return None if verdict.wrong else verdict
+
+    def _judge(self, name: str, before: Verdict | None) -> list[str]:
+        """Mounts the file system again, now that the device works, and judges what is on it.
+
+        before: what `recover` has said, if the run was recovered before.
+        """
         promise = Said(self.said).at(END)
+        promise.is_closing = promise.is_closing or before is not None
         if not promise.is_created:
             self.counts["failing devices: creation failed"] += 1
             return []
@@ -161,8 +176,13 @@ class Round:
         if not (self.where / self.choices.file).exists():
             mounted.unmount(self.where)
             return self._wrong_unless_excused("the file system has lost the file", promise)
-        verdict = in_child(lambda: judge(self.where, self.choices, promise, self.any, may_resume=False))
+        has_gaps = before is not None and before.note == GAPS
+        verdict = in_child(
+            lambda: judge(self.where, self.choices, promise, self.any, may_resume=False, has_gaps=has_gaps)
+        )
         mounted.unmount(self.where, timeout_s=60)
+        if before and verdict.rows != before.rows:
+            verdict.wrong.append(f"{verdict.rows} rows are there, and recover had said {before.rows}")
         self.counts[f"failing devices: {'closed' if promise.is_closed else 'the error is said'}"] += 1
         return verdict.wrong
 
@@ -171,6 +191,16 @@ class Round:
             self.counts[f"failing devices: {what}"] += 1
             return []
         return [f"{what} ({error or 'it mounts'}), and {sum(promise.rows.values())} rows were promised"]
+
+
+def recovered(path: Path) -> Verdict:
+    import thalweg as tw
+
+    try:
+        report = tw.recover(path)
+    except tw.Error as error:
+        return Verdict(wrong=[str(error)])
+    return Verdict(report.rows, "" if report.is_whole else GAPS)
 
 
 def is_excused(fault: Fault, promise: Promise) -> bool:

@@ -39,7 +39,9 @@ def judge(
     any_: random.Random,
     may_resume: bool = True,
     others: Others | None = None,
+    has_gaps: bool = False,
 ) -> Verdict:
+    """has_gaps: the run was recovered before, and rows were missing between others."""
     path = folder / choices.file
     if choices.subject == "checkpoints":
         return judge_checkpoint(path, promise)
@@ -52,14 +54,14 @@ def judge(
     if choices.subject in ("h5py", "swmr", "uproot"):
         return judge_control(path, choices, promise)
     verdict = Verdict()
-    was_complete = look_before(path, choices, promise, verdict)
+    was_complete = look_before(path, choices, promise, verdict, has_gaps)
     resumes = (
         may_resume
         and choices.subject in ("records", "units", "resume")
         and not choices.has_groups
         and any_.random() < 0.3
     )
-    complete(path, choices, promise, verdict, resumes=resumes, may_be_complete=was_complete)
+    complete(path, choices, promise, verdict, resumes=resumes, may_be_complete=was_complete, has_gaps=has_gaps)
     if verdict.note.startswith("refused"):
         return verdict
     if others:
@@ -79,7 +81,7 @@ def judge_control(path: Path, choices: Choices, promise: Promise) -> Verdict:
     return Verdict(len(found.row), wrong=wrong_rows(found, promise, choices))
 
 
-def look_before(path: Path, choices: Choices, promise: Promise, verdict: Verdict) -> bool:
+def look_before(path: Path, choices: Choices, promise: Promise, verdict: Verdict, has_gaps: bool) -> bool:
     """Reads the file as it was left, and returns whether it may be complete."""
     try:
         found = reading.read(path)
@@ -87,11 +89,13 @@ def look_before(path: Path, choices: Choices, promise: Promise, verdict: Verdict
         return False
     is_open = choices.extension == ".h5" and reading.says_that_it_is_open(path)
     if choices.extension == ".root" or is_open:  # an open one shows the rows up to interim metadata
-        verdict.wrong += [f"before recover: {each}" for each in wrong_rows(found, promise.without_rows(), choices)]
+        wrong = wrong_rows(found, promise.without_rows(), choices, may_have_gaps=has_gaps)
+        verdict.wrong += [f"before recover: {each}" for each in wrong]
         return not is_open
     if not promise.is_closing:
         verdict.wrong.append("the file opens before it was closed")
-    verdict.wrong += [f"as left, complete: {each}" for each in wrong_rows(found, promise, choices)]
+    wrong = wrong_rows(found, promise, choices, may_have_gaps=has_gaps)
+    verdict.wrong += [f"as left, complete: {each}" for each in wrong]
     return True
 
 
@@ -103,6 +107,7 @@ def complete(
     *,
     resumes: bool,
     may_be_complete: bool,
+    has_gaps: bool,
 ) -> None:
     """Recovers or resumes the run, and reads the file."""
     import thalweg as tw
@@ -129,7 +134,7 @@ def complete(
     found = reading.read(path)
     verdict.rows = len(found.row)
     # Behind what was promised, blocks of rows may be missing whose pages were written in part, if the report says so.
-    gaps = report is not None and not report.is_whole
+    gaps = has_gaps or (report is not None and not report.is_whole)
     verdict.wrong += wrong_rows(found, promise, choices, has_resumed=resumes, may_have_gaps=gaps)
     if report is not None and report.rows != len(found.row):
         verdict.wrong.append(f"the report says {report.rows} rows, the file has {len(found.row)}")

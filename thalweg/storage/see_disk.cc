@@ -16,7 +16,7 @@ std::string see_disk(std::string const& path) {
     auto const file = base::open_file(path, O_RDONLY);
     int error = 0;
     while (::fdatasync(file.get()) != 0 && (error = errno) == EINTR) error = 0;
-    // Of a file that another program has mapped, these pages stay.
+    // Pages of a file that another program has mapped stay.
     static_cast<void>(::posix_fadvise(file.get(), 0, 0, POSIX_FADV_DONTNEED));
     if (error == 0) return "";
     return fmt::format("the disk has not taken all that was written to {} ({}): rows may be missing", path,
