@@ -77,6 +77,9 @@ def test_a_device_that_fails_costs_nothing_that_was_promised(play: Play) -> None
     code, said = play("campaign.py", "--judge", "devices", "--seed", 0, "--rounds", 4)
     assert code == 0, said
     assert count(said, "failing devices") == 4
+    code, said = play("faulty_device.py", "--seed", 2481, "--rounds", 1)  # its recovery had promised too much
+    assert code == 0, said
+    assert "recovered at once" in said
 
 
 @needs_judges
