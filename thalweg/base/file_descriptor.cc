@@ -115,8 +115,9 @@ std::vector<std::string> list_directory(std::string const& path) {
     // `increment` and not `++`, which would throw an error of another kind.
     for (std::filesystem::directory_iterator entry(path, error), end; !error && entry != end; entry.increment(error))
         names.push_back(entry->path().filename());
-    if (error && error != std::errc::no_such_file_or_directory)
-        fail_system({"cannot list the directory " + path}, error.value());
+    // One that is there is not empty because it could not be opened.
+    bool const is_gone = error == std::errc::no_such_file_or_directory && !fresh_status(path);
+    if (error && !is_gone) fail_system({"cannot list the directory " + path}, error.value());
     return names;
 }
 
