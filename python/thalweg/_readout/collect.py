@@ -214,8 +214,8 @@ def _lack(parts: _core.MissingParts) -> str:
 
 
 def _in_another_run(parts: _core.MissingParts) -> str:
-    """Returns what is to be said of a handler that was asked for events of this run while it was in another one; empty
-    if it gave all that it had all the same."""
+    """Returns what is to be said of a handler that was in another run while events of this one went on without it;
+    empty if there is none."""
     if not parts.other_run or not parts.without:
         return ""
     return (

@@ -301,7 +301,7 @@ void Client::State::publish() {
     counters.max_outstanding_bytes = requests.credit().most_bytes();
     published.set_counters(counters);
     auto parts = assembler.missing_parts();
-    for (std::size_t i = 0; i < parts.size(); ++i) parts[i].other_run = handlers[i].other_run;
+    for (std::size_t i = 0; i < parts.size(); ++i) parts[i].other_run = handlers[i].given_up_in_run;
     published.set_missing_parts(parts);
 }
 

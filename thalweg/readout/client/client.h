@@ -104,7 +104,7 @@ struct MissingParts {
     std::string address;
     std::uint64_t without = 0;   // events that have nothing of it
     std::uint64_t in_part = 0;   // events of which it had less than all
-    std::uint32_t other_run = 0; // in which it was when it was asked for events of this run; 0: it never was
+    std::uint32_t other_run = 0; // in which it was when events went on without it, if it had not begun this one
 };
 
 // A handler to which a client has no connection, or whose part of a run it waits for although it is there.

@@ -294,7 +294,10 @@ void Client::State::on_wrong_run(ClientRange& range, std::size_t index, std::uin
     if (handler.without_run_since_ns == 0) handler.without_run_since_ns = now;
     handler.next_ask_ns = now + options.reconnect_ns;
     bool const has_ended_it = handler.run == range.id().run;
-    if (has_ended_it || now - handler.without_run_since_ns > options.patience_ns) range.lose(index, ~0ull);
+    bool const is_too_late = now - handler.without_run_since_ns > options.patience_ns;
+    if (!has_ended_it && !is_too_late) return;
+    if (!has_ended_it) handler.given_up_in_run = handler.other_run;
+    range.lose(index, ~0ull);
 }
 
 void Client::State::on_refused(HandlerConnection& connection, Request const* request, ReceivedMessage const& message) {

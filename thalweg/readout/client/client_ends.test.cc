@@ -174,6 +174,20 @@ TEST(Client, SaysOfAHandlerThatItIsInAnotherRun) {
     EXPECT_EQ(client.waiting_for(), "");
 }
 
+TEST(Client, AHandlerThatHasEndedTheRunIsNotSaidToBeInAnotherOne) {
+    TestHandler one(TestHandlerOptions{}), two(TestHandlerOptions{.sources = {3}});
+    Client client(options_for({&one, &two}));
+    std::uint64_t seen = 0;
+    client.run({.event =
+                    [&](Event const&) {
+                        if (++seen == 1000) two.set_next_run();
+                    },
+                .end_of_range = [&](RangeId const& range) { client.commit(range); }});
+    EXPECT_EQ(client.counters().events, 5000u);
+    EXPECT_GT(client.missing_parts()[1].without, 0u);
+    EXPECT_EQ(client.missing_parts()[1].other_run, 0u) << "it was in the run, and left it";
+}
+
 TEST(Client, AHandlerThatCountsTheEventsOfARunAnewIsNotTakenForOneThatRepeatsItself) {
     auto one = std::make_unique<TestHandler>(TestHandlerOptions{.events = 1 << 20});
     auto const address = one->address();

@@ -36,6 +36,7 @@ struct RemoteHandler {
     std::uint32_t run = 0;                  // the run of which it has sent events
     std::uint64_t without_run_since_ns = 0; // it refuses the run of the request since then; 0: it does not
     std::uint32_t other_run = 0;            // that it named when it refused the run of a request; 0: it never did
+    std::uint32_t given_up_in_run = 0;      // the same, when ranges went on without it; 0: they never did for that
     std::uint64_t next_ask_ns = 0;
     std::uint64_t over_since_ns = 0; // its run has been over since then; 0: it goes on, as far as is known
     PendingClears clears;

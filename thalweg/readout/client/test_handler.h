@@ -47,8 +47,9 @@ class TestHandler {
     void set_silent(bool silent) { silent_ = silent; }
     void set_refuse_clears(bool refuse) { refuse_clears_ = refuse; }
     void set_not_yet(bool not_yet) { not_yet_ = not_yet; }
-    void set_running() { is_running_ = true; } // the next run, if its state is another one
-    void set_over(bool over) { over_ = over; } // it says that its run is over
+    void set_running() { is_running_ = true; }      // the next run, if its state is another one
+    void set_next_run() { is_in_next_run_ = true; } // it has ended its run, and has nothing of it any more
+    void set_over(bool over) { over_ = over; }      // it says that its run is over
 
   private:
     struct Peer {
@@ -254,8 +255,9 @@ class TestHandler {
     }
 
     void send_events(Peer& peer, std::uint32_t tag, Get const& get) {
-        if (get.run != options_.run) {
-            answer(peer, MessageType::refused, tag, Refused{Refusal::wrong_run, options_.run});
+        auto const run = options_.run + (is_in_next_run_ ? 1 : 0);
+        if (get.run != run) {
+            answer(peer, MessageType::refused, tag, Refused{Refusal::wrong_run, run});
             return;
         }
         auto const begin = peer.out.size();
@@ -323,7 +325,7 @@ class TestHandler {
     std::atomic<std::uint64_t> most_asked_bytes_ = 0;
     std::atomic<std::uint64_t> take_messages_ = 0;
     std::atomic<std::uint64_t> clear_messages_ = 0;
-    std::atomic<bool> over_ = false, is_running_ = false, silent_ = false;
+    std::atomic<bool> over_ = false, is_running_ = false, is_in_next_run_ = false, silent_ = false;
     std::atomic<bool> refuse_clears_ = false;
     std::atomic<bool> not_yet_ = false;
     mutable base::Mutex mutex_;
