@@ -34,7 +34,7 @@ PROGRAMS = ("nbdkit", "nbdfuse", "mkfs.ext4", "mkfs.xfs")
 HOWS = ("EIO on write", "EIO on write", "ENOSPC on write", "EIO on read", "delay", "small")
 LONGEST_S = 120
 SMALL = 24 << 20
-GAPS = "it has gaps"
+GAPS, REFUSED = "it has gaps", "refused"
 END = 1 << 62  # a length that no log has: all that was promised
 
 
@@ -99,7 +99,8 @@ class Round:
             code, errors = self._record()
             before = self._recover_at_once() if code else None
             mounted.unmount(self.where, timeout_s=60)
-            return self._wrong_end(code, errors) or self._judge(name, before)
+            wrong = before.wrong if before else []
+            return wrong or self._wrong_end(code, errors) or self._judge(name, before)
 
     def _served(self) -> contextlib.AbstractContextManager[None]:
         disk = self.folder / "disk"
@@ -152,12 +153,12 @@ class Round:
 
     def _recover_at_once(self) -> Verdict | None:
         """In half of the rounds, recovers the run where it failed, while the kernel still has what it could not write.
-        Returns what `recover` has said, or nothing if it refused."""
+        Returns what `recover` has said, or nothing if it refused. One that dies or hangs is wrong."""
         if self.any.random() < 0.5:
             return None
         verdict = in_child(lambda: recovered(self.where / self.choices.file))
-        self.counts[f"failing devices: {'not ' if verdict.wrong else ''}recovered at once"] += 1
-        return None if verdict.wrong else verdict
+        self.counts[f"failing devices: {'not ' if verdict.note == REFUSED else ''}recovered at once"] += 1
+        return None if verdict.note == REFUSED else verdict
 
     def _judge(self, name: str, before: Verdict | None) -> list[str]:
         """Mounts the file system again, now that the device works, and judges what is on it.
@@ -172,10 +173,10 @@ class Round:
         try:
             mounted.mount(name, self.where, self.fault.file_system)
         except OSError as error:
-            return self._wrong_unless_excused("the file system was damaged", promise, error)
+            return self._wrong_unless_excused("the file system was damaged", promise, before, error)
         if not (self.where / self.choices.file).exists():
             mounted.unmount(self.where)
-            return self._wrong_unless_excused("the file system has lost the file", promise)
+            return self._wrong_unless_excused("the file system has lost the file", promise, before)
         has_gaps = before is not None and before.note == GAPS
         verdict = in_child(
             lambda: judge(self.where, self.choices, promise, self.any, may_resume=False, has_gaps=has_gaps)
@@ -186,11 +187,14 @@ class Round:
         self.counts[f"failing devices: {'closed' if promise.is_closed else 'the error is said'}"] += 1
         return verdict.wrong
 
-    def _wrong_unless_excused(self, what: str, promise: Promise, error: OSError | None = None) -> list[str]:
-        if is_excused(self.fault, promise):
+    def _wrong_unless_excused(
+        self, what: str, promise: Promise, before: Verdict | None, error: OSError | None = None
+    ) -> list[str]:
+        if before is None and is_excused(self.fault, promise):
             self.counts[f"failing devices: {what}"] += 1
             return []
-        return [f"{what} ({error or 'it mounts'}), and {sum(promise.rows.values())} rows were promised"]
+        rows = before.rows if before else sum(promise.rows.values())
+        return [f"{what} ({error or 'it mounts'}), and {rows} rows were promised"]
 
 
 def recovered(path: Path) -> Verdict:
@@ -198,8 +202,8 @@ def recovered(path: Path) -> Verdict:
 
     try:
         report = tw.recover(path)
-    except tw.Error as error:
-        return Verdict(wrong=[str(error)])
+    except tw.Error:
+        return Verdict(note=REFUSED)
     return Verdict(report.rows, "" if report.is_whole else GAPS)
 
 
