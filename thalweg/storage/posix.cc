@@ -28,14 +28,6 @@ base::FileDescriptor open_for(std::string const& path, OpenMode mode) {
     }
 }
 
-// Calls `call` again for as long as a signal interrupts it; an errno, or 0.
-template <class Call> int uninterrupted(Call const& call) {
-    while (call() != 0) {
-        if (errno != EINTR) return errno;
-    }
-    return 0;
-}
-
 } // namespace
 
 int write_all(int fd, std::uint64_t offset, std::span<std::byte const> bytes) {

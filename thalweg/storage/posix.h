@@ -2,11 +2,20 @@
 #pragma once
 
 #include <atomic>
+#include <cerrno>
 
 #include "thalweg/base/file_descriptor.h"
 #include "thalweg/storage/storage.h"
 
 namespace thalweg::storage {
+
+// Calls `call` again for as long as a signal interrupts it; an errno, or 0.
+template <class Call> int uninterrupted(Call const& call) {
+    while (call() != 0) {
+        if (errno != EINTR) return errno;
+    }
+    return 0;
+}
 
 // pwrite until all is written; an errno, or 0.
 int write_all(int fd, std::uint64_t offset, std::span<std::byte const> bytes);

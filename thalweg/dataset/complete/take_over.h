@@ -7,8 +7,8 @@
 //        v        holds it. Machines that this one cannot ask must have said that they are finished, or the caller says
 //                 that all nodes are down.
 //     locked      No process on this machine writes the run, and none can begin to.
-//        |        take_over: a journal that was never more than begun is cleared away, and is an error. The file must
-//        be v        of the same run as the journals.
+//        |        take_over: a journal that was never more than begun is cleared away, and is an error. The file
+//        v        must be of the same run as the journals.
 //     checked     File and journals belong together.
 //        |        take_over: looks at the disk, since the kernel may have kept what it could not write.
 //        v
